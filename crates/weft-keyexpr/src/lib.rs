@@ -1,0 +1,1 @@
+//! Key expressions: canonical form, relations, trees, selectors and parameters.

@@ -1,0 +1,1 @@
+//! Operating-system links: TCP, Unix streams and the scouting sockets.

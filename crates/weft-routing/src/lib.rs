@@ -1,0 +1,1 @@
+//! Faces, declarations, interests, routes and queries in flight, without I/O.

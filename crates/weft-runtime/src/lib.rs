@@ -1,0 +1,1 @@
+//! Threads, poller, buffers and clock around a node.

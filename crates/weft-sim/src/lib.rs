@@ -1,0 +1,1 @@
+//! Many nodes, virtual time, seeded faults and checkers.

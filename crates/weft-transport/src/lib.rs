@@ -1,0 +1,1 @@
+//! One Zenoh transport without I/O: handshake, channels, batches, fragments, lease.

@@ -1,0 +1,1 @@
+//! Zenoh messages to bytes and back, without copies.

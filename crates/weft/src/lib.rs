@@ -1,0 +1,1 @@
+//! The Rust API of Weft: sessions, publishers, subscribers, queryables, queriers and liveliness.

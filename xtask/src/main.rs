@@ -1,0 +1,2 @@
+//! The project verbs.
+fn main() {}
