@@ -1,0 +1,128 @@
+//! The hot paths: a message into a batch, a batch into messages. `cargo bench -p weft-transport`.
+
+use divan::counter::{BytesCount, ItemsCount};
+use divan::{Bencher, black_box};
+use weft_transport::{
+    FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxItem, RxLimits, TxConfig, TxHalf,
+};
+use weft_wire::{Bits, Mapping, Priority, Push, Qos, Reliability, WhatAmI, WireExpr, ZenohId};
+
+fn main() {
+    divan::main();
+}
+
+fn negotiated() -> Negotiated {
+    Negotiated {
+        zid: ZenohId::from_le_bytes(&[1]).unwrap(),
+        whatami: WhatAmI::Peer,
+        qos: true,
+        sn_mask: Bits::U32.sn_mask(),
+        batch_size: 65_533,
+        lease_remote_ms: 10_000,
+        sn_rx_initial: 0,
+        sn_tx_initial: 0,
+        patch: 1,
+        region_name: None,
+        remote_bound: None,
+    }
+}
+
+fn push(payload: &[u8]) -> Push<'_> {
+    Push::put(WireExpr { scope: 7, mapping: Mapping::Sender, suffix: "" }, payload)
+}
+
+/// Messages in each sample.
+const BURST: usize = 1000;
+
+/// Appends to an open batch; the full lane is taken and given back, as a writer would.
+#[divan::bench(args = [8, 64, 1024])]
+fn push_burst(bencher: Bencher, len: usize) {
+    let payload = vec![0; len];
+    let mut tx = TxHalf::new(&negotiated(), &TxConfig::default());
+    bencher.counter(ItemsCount::new(BURST)).bench_local(|| {
+        for _ in 0..BURST {
+            let message = push(black_box(&payload));
+            while tx.push(Priority::Data, Reliability::Reliable, &message).is_err() {
+                let chunk = tx.take().unwrap();
+                black_box(chunk.bytes());
+                tx.recycle(chunk);
+            }
+        }
+    });
+}
+
+/// One message a batch, taken at once: an idle link.
+#[divan::bench(args = [8, 64, 1024])]
+fn push_alone(bencher: Bencher, len: usize) {
+    let payload = vec![0; len];
+    let mut tx = TxHalf::new(&negotiated(), &TxConfig::default());
+    bencher.counter(ItemsCount::new(BURST)).bench_local(|| {
+        for _ in 0..BURST {
+            let message = push(black_box(&payload));
+            tx.push(Priority::Data, Reliability::Reliable, &message).unwrap();
+            let chunk = tx.take().unwrap();
+            black_box(chunk.bytes());
+            tx.recycle(chunk);
+        }
+    });
+}
+
+/// Refused messages on a congested lane.
+#[divan::bench]
+fn push_full(bencher: Bencher) {
+    let mut tx = TxHalf::new(&negotiated(), &TxConfig::default());
+    let message = push(&[0; 8]);
+    while tx.push(Priority::Data, Reliability::Reliable, &message).is_ok() {}
+    bencher.counter(ItemsCount::new(BURST)).bench_local(|| {
+        for _ in 0..BURST {
+            let refused = tx.push(Priority::Data, Reliability::Reliable, black_box(&message));
+            assert_eq!(refused, Err(PushError::Full));
+        }
+    });
+}
+
+#[divan::bench]
+fn push_1_mib_in_fragments(bencher: Bencher) {
+    let payload = vec![0; 1 << 20];
+    let mut tx = TxHalf::new(&negotiated(), &TxConfig::default());
+    let message = push(&payload);
+    bencher.counter(BytesCount::new(payload.len())).bench_local(|| {
+        let mut cursor = FragmentCursor::new(Priority::Data, Reliability::Reliable, &message);
+        while tx.push_fragments(&mut cursor) == Ok(FragmentStep::Full) {
+            let chunk = tx.take().unwrap();
+            tx.recycle(chunk);
+        }
+        let chunk = tx.take().unwrap();
+        tx.recycle(chunk);
+    });
+}
+
+/// A full batch of small messages, every one looked at.
+#[divan::bench(args = [8, 64, 1024])]
+fn read_batch(bencher: Bencher, len: usize) {
+    let payload = vec![0; len];
+    let mut tx = TxHalf::new(&negotiated(), &TxConfig::default());
+    for _ in 0..BURST {
+        let message = push(&payload);
+        let _ = tx.push(Priority::Data, Reliability::Reliable, &message);
+    }
+    let chunk = tx.take().unwrap();
+    let batch = chunk.batches().next().unwrap();
+    let count = count_messages(&mut RxHalf::new(&negotiated(), RxLimits::default()), batch);
+    bencher
+        .counter(ItemsCount::new(count))
+        .with_inputs(|| RxHalf::new(&negotiated(), RxLimits::default()))
+        .bench_local_refs(|rx| count_messages(rx, black_box(batch)));
+}
+
+fn count_messages(rx: &mut RxHalf, batch: &[u8]) -> usize {
+    let mut items = rx.batch(batch);
+    let mut count = 0;
+    while let Some(item) = items.next().unwrap() {
+        if let RxItem::Message { message, .. } = &item {
+            assert_eq!(message.qos(), Qos::DEFAULT);
+            count += 1;
+        }
+    }
+    count
+}

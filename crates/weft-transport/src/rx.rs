@@ -1,0 +1,297 @@
+//! The receiving half of a transport: batches in, messages out.
+//!
+//! Not here: finding batches in a stream (`framing`), the lease (`lease`), what messages mean.
+//! Spec: 01 §5.1 to §5.3, §5.5 (receiver), §5.6.
+//!
+//! Messages borrow the batch; only fragmented ones are copied, once, while they are put together.
+//! Old, repeated and far-ahead FRAMEs are discarded with all that they hold; gaps are accepted,
+//! because the peer may drop what it could not send. Whatever cannot be decoded ends the link.
+
+mod reassembly;
+#[cfg(test)]
+mod tests;
+
+pub use reassembly::REASSEMBLY_KEPT_MAX;
+
+use crate::handshake::Negotiated;
+use crate::sn;
+use alloc::vec::Vec;
+use core::fmt;
+use core::mem;
+use reassembly::{Discarded, Reassembly};
+use weft_wire::{
+    Close, CloseReason, Decode, DecodeError, FragmentHeader, FrameHeader, NetworkMessage, Priority,
+    Reader, Reliability, TransportMessage, is_network_id,
+};
+
+/// How much a peer may make this side hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RxLimits {
+    /// Bytes of the largest fragmented message, as it is on the wire. Larger ones are discarded.
+    pub message_size_max: usize,
+    /// Bytes of all incomplete messages of the transport together. The allocator may round each up
+    /// to twice its size.
+    pub total_size_max: usize,
+}
+
+impl Default for RxLimits {
+    /// 1 GiB for each, as the reference.
+    fn default() -> Self {
+        Self { message_size_max: 1 << 30, total_size_max: 1 << 30 }
+    }
+}
+
+/// Why a link must be dropped, without a CLOSE.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RxError {
+    /// The batch is not made of messages. Offsets count from its start.
+    Malformed(DecodeError),
+    /// An SN that the resolution agreed on cannot express.
+    SnOutOfRange {
+        /// The SN.
+        sn: u64,
+    },
+    /// A priority other than Data on a transport without QoS.
+    PriorityWithoutQos {
+        /// The priority.
+        priority: Priority,
+    },
+}
+
+impl From<DecodeError> for RxError {
+    fn from(error: DecodeError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl fmt::Display for RxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(error) => write!(f, "malformed batch: {error}"),
+            Self::SnOutOfRange { sn } => write!(f, "sequence number {sn} exceeds the resolution"),
+            Self::PriorityWithoutQos { priority } => {
+                write!(f, "priority {priority:?} on a transport without QoS")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RxError {}
+
+/// One thing that a batch holds.
+#[derive(Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all items are messages; no allocation")]
+pub enum RxItem<'a> {
+    /// A network message.
+    Message {
+        /// The reliability of its channel.
+        reliability: Reliability,
+        /// The priority of its channel; Data on a transport without QoS.
+        priority: Priority,
+        /// The message.
+        message: NetworkMessage<'a>,
+        /// The bytes of the body of a Push, Request or Response, to forward as they are; else empty.
+        raw_body: &'a [u8],
+    },
+    /// A sign of life.
+    KeepAlive,
+    /// The peer closes the link, or with `session` the transport. Nothing follows.
+    Close {
+        /// Whether all links of the transport are meant.
+        session: bool,
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// The receiving half of one transport. At rest it is a few hundred bytes and holds no buffer.
+pub struct RxHalf {
+    /// The last SN accepted on each channel, by [`channel`](Self::channel).
+    last: [u64; CHANNELS],
+    sn_mask: u64,
+    discarded: u64,
+    reassembly: Reassembly,
+    /// The reassembled message that the caller looks at.
+    assembled: Vec<u8>,
+    qos: bool,
+}
+
+/// Eight priorities, best-effort and reliable.
+const CHANNELS: usize = 16;
+
+impl RxHalf {
+    /// A half that has received nothing. Allocates nothing.
+    #[must_use]
+    pub fn new(negotiated: &Negotiated, limits: RxLimits) -> Self {
+        let before_first = negotiated.sn_rx_initial.wrapping_sub(1) & negotiated.sn_mask;
+        Self {
+            last: [before_first; CHANNELS],
+            sn_mask: negotiated.sn_mask,
+            discarded: 0,
+            reassembly: Reassembly::new(limits, negotiated.patch >= 1),
+            assembled: Vec::new(),
+            qos: negotiated.qos,
+        }
+    }
+
+    /// Reads one batch, without its prefix.
+    #[inline]
+    pub fn batch<'r, 'b>(&'r mut self, batch: &'b [u8]) -> RxBatch<'r, 'b> {
+        RxBatch { half: self, reader: Reader::new(batch), frame: None }
+    }
+
+    /// FRAMEs and FRAGMENTs discarded so far: old or repeated ones, and pieces of messages that
+    /// cannot be completed.
+    #[must_use]
+    pub fn discarded(&self) -> u64 {
+        self.discarded
+    }
+
+    /// Bytes of incomplete messages held now; at most [`RxLimits::total_size_max`].
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.reassembly.held()
+    }
+
+    /// Frees the buffers kept for later: for a transport that has been quiet for a while.
+    pub fn release_idle(&mut self) {
+        self.reassembly.release_idle();
+    }
+
+    /// Checks the SN of a FRAME or FRAGMENT. Returns its channel and how far it is ahead, or `None`
+    /// for the distance if it is to be discarded.
+    fn accept(
+        &mut self,
+        reliability: Reliability,
+        priority: Priority,
+        sn: u64,
+    ) -> Result<(usize, Option<u64>), RxError> {
+        let channel = self.channel(reliability, priority)?;
+        if sn & !self.sn_mask != 0 {
+            return Err(RxError::SnOutOfRange { sn });
+        }
+        let gap = sn::advance(self.last[channel], sn, self.sn_mask);
+        match gap {
+            Some(_) => self.last[channel] = sn,
+            None => self.discarded += 1,
+        }
+        Ok((channel, gap))
+    }
+
+    fn channel(&self, reliability: Reliability, priority: Priority) -> Result<usize, RxError> {
+        match priority {
+            _ if self.qos => Ok(2 * priority as usize + reliability as usize),
+            Priority::Data => Ok(reliability as usize),
+            _ => Err(RxError::PriorityWithoutQos { priority }),
+        }
+    }
+}
+
+/// The messages of one batch, one after the other. After an error nothing more is to be read.
+pub struct RxBatch<'r, 'b> {
+    half: &'r mut RxHalf,
+    reader: Reader<'b>,
+    /// The FRAME that the next message belongs to.
+    frame: Option<Frame>,
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    reliability: Reliability,
+    priority: Priority,
+    accepted: bool,
+}
+
+impl RxBatch<'_, '_> {
+    /// The next thing in the batch, or `None` at its end. Call it until then: that is also when the
+    /// buffer of a reassembled message is given back.
+    ///
+    /// Cost: one decode. Only FRAGMENTs are copied, and may allocate.
+    ///
+    /// # Errors
+    /// [`RxError`] if the link is to be dropped.
+    #[inline]
+    #[expect(clippy::should_implement_trait, reason = "items borrow from the iterator")]
+    pub fn next(&mut self) -> Result<Option<RxItem<'_>>, RxError> {
+        loop {
+            while let Some(Frame { reliability, priority, accepted }) = self.frame
+                && self.reader.peek().is_some_and(is_network_id)
+            {
+                let (message, raw_body) = NetworkMessage::decode_raw(&mut self.reader)?;
+                if accepted {
+                    let item = RxItem::Message { reliability, priority, message, raw_body };
+                    return Ok(Some(item));
+                }
+            }
+            self.frame = None;
+            if self.reader.is_empty() {
+                self.finish();
+                return Ok(None);
+            }
+            match TransportMessage::decode(&mut self.reader)? {
+                TransportMessage::Frame(header) => self.open_frame(header)?,
+                TransportMessage::Fragment(header) => return self.fragment(header),
+                TransportMessage::KeepAlive => return Ok(Some(RxItem::KeepAlive)),
+                TransportMessage::Close(Close { session, reason }) => {
+                    self.reader.take_rest();
+                    return Ok(Some(RxItem::Close { session, reason }));
+                }
+                // Of no meaning on an open transport.
+                TransportMessage::InitSyn(_)
+                | TransportMessage::InitAck(_)
+                | TransportMessage::OpenSyn(_)
+                | TransportMessage::OpenAck(_)
+                | TransportMessage::Join(_)
+                | TransportMessage::Oam(_) => {}
+            }
+        }
+    }
+
+    fn open_frame(&mut self, header: FrameHeader) -> Result<(), RxError> {
+        let FrameHeader { reliability, priority, sn } = header;
+        let (channel, gap) = self.half.accept(reliability, priority, sn)?;
+        let accepted = gap.is_some();
+        if accepted && !self.half.reassembly.is_empty() {
+            // A message that something overtakes on its channel was given up by the peer.
+            self.half.reassembly.forget(channel);
+        }
+        self.frame = Some(Frame { reliability, priority, accepted });
+        Ok(())
+    }
+
+    /// Takes a FRAGMENT, which is the rest of the batch; returns the message that it completes.
+    fn fragment(&mut self, header: FragmentHeader) -> Result<Option<RxItem<'_>>, RxError> {
+        let FragmentHeader { reliability, priority, sn, .. } = header;
+        let bytes = self.reader.take_rest();
+        let (channel, gap) = self.half.accept(reliability, priority, sn)?;
+        let Some(gap) = gap else { return Ok(None) };
+        let half = &mut *self.half;
+        let assembled = match half.reassembly.push(channel, gap == 1, &header, bytes) {
+            Ok(Some(assembled)) => assembled,
+            Ok(None) => return Ok(None),
+            Err(Discarded) => {
+                half.discarded += 1;
+                return Ok(None);
+            }
+        };
+        // What does not decode is discarded, and the link stays: the peer may have given the message
+        // up. This is found out before the buffer is lent, while it can still be given back.
+        if NetworkMessage::decode(&mut Reader::new(&assembled)).is_err() {
+            half.discarded += 1;
+            half.reassembly.recycle(assembled);
+            return Ok(None);
+        }
+        half.assembled = assembled;
+        let (message, raw_body) = NetworkMessage::decode_raw(&mut Reader::new(&half.assembled))?;
+        Ok(Some(RxItem::Message { reliability, priority, message, raw_body }))
+    }
+
+    /// Gives back the buffer of the reassembled message, if there was one.
+    fn finish(&mut self) {
+        if !self.half.assembled.is_empty() {
+            let assembled = mem::take(&mut self.half.assembled);
+            self.half.reassembly.recycle(assembled);
+        }
+    }
+}
