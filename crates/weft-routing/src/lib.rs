@@ -1,1 +1,58 @@
-//! Faces, declarations, interests, routes and queries in flight, without I/O.
+//! Faces, declarations, interests, routes and queries in flight: where a message goes.
+//!
+//! The crate is sans-IO: calls come in with a time, messages for neighbours go out through an
+//! [`Outbox`], and nothing else happens. It does not know transports, batches or sockets, and it
+//! never sees a payload: for data and queries it only says *where to* ([`DataRoute`],
+//! [`QueryPlan`]), and the caller encodes.
+//!
+//! Spec: 02 §2, §4 and 03 §1 to §7.
+//!
+//! One engine serves every mode. A neighbour is placed in a [`Region`]; the region's [`Policy`]
+//! says whether the faces inside it exchange traffic through this node and whether declarations
+//! are pushed to them or sent only on interest. Subscribers, queryables and liveliness tokens share
+//! one declaration table ([`Kind`]). The session's own entities live on [`FaceId::LOCAL`], which is
+//! a face like any other except that its messages become [`Event`]s.
+//!
+//! Invariants:
+//! - a face hears about a key once, however many owners the key has, and never about its own
+//!   declarations (liveliness tokens excepted, 02 §4.3);
+//! - a [`DataRoute`] is immutable; when a declaration changes what it would be, its
+//!   [`Validity`] turns stale before the call that changed it returns;
+//! - the cost of a declaration is proportional to the faces that must hear of it.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod asked;
+mod declare;
+mod entity;
+mod expr;
+mod face;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz_bodies;
+mod gossip;
+mod interest;
+mod limits;
+mod message;
+mod outbox;
+mod query;
+mod route;
+mod routing;
+mod tell;
+
+pub use entity::{Kind, KindSet};
+pub use expr::{ResolveError, RouteExpr};
+pub use face::{FaceId, FaceInit, Policy, RefusedFace, Region};
+pub use gossip::GossipConfig;
+pub use interest::{LocalInterest, LocalInterestMode};
+pub use limits::{Limits, Violation};
+pub use outbox::{Event, Outbox};
+pub use query::{PendingReply, QueryHop, QueryPlan, QueryRequest, QueryScope};
+pub use route::{DataRoute, Hop, Validity};
+pub use routing::{Footprint, Routing, RoutingConfig};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Gossip: nodes tell their direct neighbours who else is there and where.
+//!
+//! Spec: 03 §2.1 to §2.3, §2.6. Two behaviours share one state. A peer announces itself and its
+//! other neighbours to each neighbour (*gossip*); a router passes the peers' addresses on from one
+//! to the other without showing itself (*single-hop*). Both only look one hop far. The graph that
+//! routers route by is not here.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use weft_wire::linkstate::LINKSTATE;
+use weft_wire::{
+    Decode, LinkState, LinkStateList, Locator, NetworkMessage, Oam, OamBody, Qos, Reader, WhatAmI,
+    WhatAmIMatcher, ZenohId,
+};
+
+use crate::face::{FaceId, FaceInit};
+use crate::outbox::{Event, Outbox};
+
+/// Neighbours' numbers fit the node id of messages (03 §2.3).
+const PSID_MAX: u64 = u16::MAX as u64;
+
+/// Discovery by gossip.
+#[derive(Clone, Debug)]
+pub struct GossipConfig {
+    /// Whether this node takes part.
+    pub enabled: bool,
+    /// Which modes of neighbours are told.
+    pub target: WhatAmIMatcher,
+    /// Where this node can be reached. Loopback addresses only if it listens on nothing else.
+    pub locators: Vec<Locator>,
+    /// Sequence number of this node's first state. Anything that grows over restarts lets
+    /// neighbours prefer the new life of a node over the memory of its old one (03 §13, 4).
+    pub first_sn: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    zid: ZenohId,
+    whatami: WhatAmI,
+    psid: u64,
+    sn: u64,
+    locators: Option<Vec<Locator>>,
+    face: FaceId,
+    /// The neighbour serves this node.
+    gateway: bool,
+    /// The number that the neighbour gives itself.
+    own_psid: u64,
+}
+
+/// This node and its neighbours, as far as they take part.
+#[derive(Debug)]
+pub(crate) struct Gossip {
+    zid: ZenohId,
+    whatami: WhatAmI,
+    config: GossipConfig,
+    sn: u64,
+    nodes: BTreeMap<FaceId, Node>,
+}
+
+impl Gossip {
+    pub(crate) fn new(zid: ZenohId, whatami: WhatAmI, config: GossipConfig) -> Self {
+        Self { zid, whatami, sn: config.first_sn, config, nodes: BTreeMap::new() }
+    }
+
+    /// Whether neighbours of this mode get link states from this node, and are expected to send
+    /// theirs.
+    pub(crate) fn speaks_with(&self, whatami: WhatAmI) -> bool {
+        self.config.enabled
+            && self.whatami != WhatAmI::Client
+            && whatami != WhatAmI::Client
+            && self.config.target.matches(whatami)
+    }
+
+    pub(crate) fn set_locators(&mut self, locators: Vec<Locator>) {
+        self.config.locators = locators;
+    }
+
+    pub(crate) fn link_up(
+        &mut self,
+        face: FaceId,
+        init: FaceInit,
+        gateway: bool,
+        out: &mut dyn Outbox,
+    ) {
+        if !self.speaks_with(init.whatami) {
+            return;
+        }
+        let node = Node {
+            zid: init.zid,
+            whatami: init.whatami,
+            psid: self.free_psid(),
+            sn: 0,
+            locators: None,
+            face,
+            gateway,
+            own_psid: 0,
+        };
+        let introduced = node.state();
+        self.nodes.insert(face, node);
+        self.sn += 1;
+        let mut states = Vec::new();
+        if self.whatami == WhatAmI::Peer {
+            // A gateway needs this peer's links to elect who forwards (03 §4.4).
+            for other in self.nodes.values().filter(|other| other.face != face && other.gateway) {
+                let update = LinkState { zid: None, ..self.own_state(true) };
+                send(other.face, Vec::from([introduced.clone(), update]), out);
+            }
+            states.push(self.own_state(gateway));
+        }
+        let told = self.nodes.values().filter(|it| it.face != face || !states.is_empty());
+        let told: Vec<LinkState> = told.map(Node::state).collect();
+        states.extend(told);
+        send(face, states, out);
+    }
+
+    pub(crate) fn link_down(&mut self, face: FaceId, out: &mut dyn Outbox) {
+        if self.nodes.remove(&face).is_none() {
+            return;
+        }
+        self.sn += 1;
+        if self.whatami == WhatAmI::Peer {
+            for gateway in self.nodes.values().filter(|node| node.gateway) {
+                let update = LinkState { zid: None, ..self.own_state(true) };
+                send(gateway.face, Vec::from([update]), out);
+            }
+        }
+    }
+
+    /// Handles a list of link states; one that does not decode is ignored.
+    pub(crate) fn received(&mut self, face: FaceId, body: &[u8], out: &mut dyn Outbox) {
+        let Ok(LinkStateList(states)) = LinkStateList::decode(&mut Reader::new(body)) else {
+            return;
+        };
+        let Some(sender) = self.nodes.get_mut(&face) else { return };
+        let known = sender.locators.clone();
+        for state in states {
+            if state.zid.map_or(state.psid == sender.own_psid, |zid| zid == sender.zid) {
+                sender.update(state);
+            } else if let Some(zid) = state.zid.filter(|zid| *zid != self.zid)
+                && let Some(locators) = state.locators.filter(|locators| !locators.is_empty())
+            {
+                let whatami = state.whatami.unwrap_or(WhatAmI::Router);
+                out.event(Event::Discovered { zid, whatami, locators });
+            }
+        }
+        if sender.locators != known {
+            let state = sender.state();
+            for other in self.nodes.values().filter(|other| other.face != face) {
+                send(other.face, Vec::from([state.clone()]), out);
+            }
+        }
+    }
+
+    /// This node's entry; its links are for gateways only (03 §2.6).
+    fn own_state(&self, with_links: bool) -> LinkState {
+        let linked = self.nodes.values().filter(|_| with_links);
+        LinkState {
+            psid: 0,
+            sn: self.sn,
+            zid: Some(self.zid),
+            whatami: Some(self.whatami),
+            locators: Some(self.config.locators.clone()),
+            links: linked.map(|node| node.psid).collect(),
+            weights: None,
+            gateway: false,
+        }
+    }
+
+    fn free_psid(&self) -> u64 {
+        let taken: BTreeSet<u64> = self.nodes.values().map(|node| node.psid).collect();
+        (1..PSID_MAX).find(|psid| !taken.contains(psid)).unwrap_or(PSID_MAX)
+    }
+}
+
+impl Node {
+    fn state(&self) -> LinkState {
+        LinkState {
+            psid: self.psid,
+            sn: self.sn,
+            zid: Some(self.zid),
+            whatami: Some(self.whatami),
+            locators: self.locators.clone(),
+            links: Vec::new(),
+            weights: None,
+            gateway: self.gateway,
+        }
+    }
+
+    /// Takes note of what the neighbour says about itself, unless that is old.
+    fn update(&mut self, state: LinkState) {
+        if state.sn > self.sn || self.sn == 0 {
+            self.sn = state.sn;
+            self.own_psid = state.psid;
+            if state.locators.is_some() {
+                self.locators = state.locators;
+            }
+        }
+    }
+}
+
+fn send(face: FaceId, states: Vec<LinkState>, out: &mut dyn Outbox) {
+    let body = LinkStateList(states).to_vec();
+    let message =
+        Oam { id: LINKSTATE, qos: Qos::DECLARE, timestamp: None, body: OamBody::ZBuf(&body) };
+    out.send(face, &NetworkMessage::Oam(message));
+}
