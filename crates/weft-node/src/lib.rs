@@ -1,1 +1,59 @@
-//! A Zenoh node without I/O: scouting, transports, routing and local entities composed.
+//! A whole Zenoh node without I/O: links' handshakes and leases, dialing, scouting, routing and the
+//! entities of the node's own session, composed.
+//!
+//! Bytes, time and failures come in through the methods of [`Node`]; whatever the node wants done
+//! goes out through the [`Ports`] that each call is given. The same code runs under
+//! `weft-runtime` with sockets and threads, and under `weft-sim` with virtual ones.
+//!
+//! Two planes:
+//! - **Control**: [`Node`] is the one writer. Handshakes, declarations, interests, queries and
+//!   timers go through it, one call at a time.
+//! - **Data**: a sample never touches [`Node`]. [`Inbound`] decodes what one neighbour sends and
+//!   finds each sample's route in its own cache; only a miss, or a route that a declaration made
+//!   stale, asks [`Node::data_route`] for a new one.
+//!
+//! Contract: calls into [`Node`] carry the time `now_us`, microseconds from an arbitrary origin
+//! that never go back. After each call, [`Node::next_timeout`] says when
+//! [`Node::handle_timeout`] is due; calling it too early is harmless.
+#![no_std]
+#![forbid(unsafe_code)]
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+#[cfg(test)]
+mod tests;
+
+mod cache;
+mod config;
+mod consolidate;
+mod dialer;
+mod forward;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzz_bodies;
+mod hlc;
+mod inbound;
+mod links;
+mod node;
+mod ports;
+mod scouting;
+mod session;
+mod startup;
+mod timers;
+
+pub use config::{AutoConnect, DialTarget, NodeConfig, Retry, ScoutingConfig, Strategy};
+pub use consolidate::Consolidator;
+pub use dialer::DialId;
+pub use forward::{Stamped, forwarded, stamp_put};
+pub use hlc::{Hlc, TooFarAhead};
+pub use inbound::{Arrival, CachedRoute, Inbound, Plane};
+pub use links::{LinkId, LinkInit, LinkOrigin, NeighbourInfo};
+pub use node::{Node, NodeFootprint, NodeRoute};
+pub use ports::{Activity, NodeEvent, OpenedTransport, Ports, ScoutTo};
+pub use session::{Locality, MatchOf};
+
+pub use weft_routing::{
+    FaceId, Footprint, GossipConfig, Hop, Kind, Limits, PendingReply, QueryHop, QueryPlan,
+    QueryRequest, QueryScope, ResolveError, RouteExpr, Validity,
+};

@@ -1,0 +1,197 @@
+//! What a node is told when it is made.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use weft_transport::{CookieKey, HandshakeConfig, RxLimits};
+use weft_wire::{Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
+
+use crate::{GossipConfig, Limits};
+
+/// Configuration of a [`Node`](crate::Node), with everything resolved for its mode.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Identity, unique in the network.
+    pub zid: ZenohId,
+    /// Mode.
+    pub whatami: WhatAmI,
+    /// What is offered and accepted in handshakes.
+    pub handshake: HandshakeConfig,
+    /// Key of the cookies in handshakes; secret and random.
+    pub cookie_key: CookieKey,
+    /// Seed of the hash tables that hold neighbours' key expressions; secret and random where they are
+    /// not trusted.
+    pub hash_seed: u64,
+    /// Keep-alives per lease.
+    pub keep_alive: u8,
+    /// How long a dialed link may take to become a transport, in microseconds.
+    pub open_timeout_us: u64,
+    /// How long an accepted link may take to become a transport, in microseconds.
+    pub accept_timeout_us: u64,
+    /// Accepted links in handshake at the same time; beyond it the oldest is closed.
+    pub accept_pending_max: usize,
+    /// Neighbours at the same time.
+    pub sessions_max: usize,
+    /// Limits on what one neighbour's unfinished messages may hold.
+    pub rx: RxLimits,
+    /// Links that one neighbour may open to this node.
+    pub links_per_session_max: usize,
+    /// What to connect to, and to stay connected to.
+    pub dial: Vec<DialTarget>,
+    /// How long opening may take to connect, in microseconds: `None` is for ever, 0 a single try.
+    pub connect_timeout_us: Option<u64>,
+    /// Opening fails when nothing could be connected.
+    pub connect_required: bool,
+    /// Opening waits for found nodes to be connected.
+    pub wait_for_scouted: bool,
+    /// How long opening waits for found nodes, in microseconds.
+    pub scouting_delay_us: u64,
+    /// Discovery by UDP multicast.
+    pub scouting: ScoutingConfig,
+    /// Discovery by gossip.
+    pub gossip: GossipConfig,
+    /// Whom to dial of those that gossip tells of.
+    pub gossip_autoconnect: AutoConnect,
+    /// How long an upstream neighbour may take to answer an interest, in microseconds.
+    pub interests_timeout_us: u64,
+    /// How long a query without a timeout of its own may take, in microseconds.
+    pub queries_timeout_us: u64,
+    /// Limits per neighbour.
+    pub limits: Limits,
+}
+
+/// One neighbour to be connected to: several endpoints are raced.
+#[derive(Clone, Debug)]
+pub struct DialTarget {
+    /// Where it can be reached.
+    pub endpoints: Vec<Endpoint>,
+    /// When to try again.
+    pub retry: Retry,
+}
+
+/// Delays between attempts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retry {
+    /// First delay, in microseconds.
+    pub init_us: u64,
+    /// Longest delay, in microseconds.
+    pub max_us: u64,
+    /// Growth from one delay to the next.
+    pub factor: f64,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { init_us: 1_000_000, max_us: 4_000_000, factor: 2.0 }
+    }
+}
+
+/// Discovery by UDP multicast.
+#[derive(Clone, Debug)]
+pub struct ScoutingConfig {
+    /// Take part at all.
+    pub enabled: bool,
+    /// Answer questions of others.
+    pub listen: bool,
+    /// Whom to look for and dial.
+    pub autoconnect: AutoConnect,
+    /// How long a client without configured endpoints looks for a node, in microseconds.
+    pub timeout_us: u64,
+}
+
+/// Whom to dial of those that were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AutoConnect {
+    /// Modes that are dialed.
+    pub modes: WhatAmIMatcher,
+    /// Strategy towards routers.
+    pub to_router: Strategy,
+    /// Strategy towards peers.
+    pub to_peer: Strategy,
+    /// Strategy towards clients.
+    pub to_client: Strategy,
+}
+
+/// Which of two nodes that found each other dials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Both.
+    #[default]
+    Always,
+    /// The one with the greater id.
+    GreaterZid,
+}
+
+impl AutoConnect {
+    /// Whether `own` dials a node of this mode and id (03 §2.9).
+    pub fn dials(&self, own: ZenohId, whatami: WhatAmI, zid: ZenohId) -> bool {
+        let strategy = match whatami {
+            WhatAmI::Router => self.to_router,
+            WhatAmI::Peer => self.to_peer,
+            WhatAmI::Client => self.to_client,
+        };
+        self.modes.matches(whatami) && (strategy == Strategy::Always || own > zid)
+    }
+}
+
+impl NodeConfig {
+    /// The reference's defaults for a node of this mode (03 §10), with no endpoints, no scouting
+    /// and a `hash_seed` that everybody knows.
+    pub fn new(zid: ZenohId, whatami: WhatAmI, cookie_key: CookieKey) -> Self {
+        let autoconnect = AutoConnect {
+            modes: match whatami {
+                WhatAmI::Router => WhatAmIMatcher::EMPTY,
+                WhatAmI::Peer | WhatAmI::Client => WhatAmIMatcher::ALL,
+            },
+            to_router: Strategy::Always,
+            to_peer: Strategy::Always,
+            to_client: Strategy::Always,
+        };
+        Self {
+            zid,
+            whatami,
+            handshake: HandshakeConfig::new(zid, whatami),
+            cookie_key,
+            hash_seed: 0,
+            keep_alive: 4,
+            open_timeout_us: 10_000_000,
+            accept_timeout_us: 10_000_000,
+            accept_pending_max: 100,
+            sessions_max: 1000,
+            rx: RxLimits::default(),
+            links_per_session_max: 1,
+            dial: Vec::new(),
+            connect_timeout_us: (whatami == WhatAmI::Client).then_some(0),
+            connect_required: whatami == WhatAmI::Client,
+            wait_for_scouted: true,
+            scouting_delay_us: 500_000,
+            scouting: ScoutingConfig {
+                enabled: false,
+                listen: true,
+                autoconnect,
+                timeout_us: 3_000_000,
+            },
+            gossip: GossipConfig {
+                enabled: true,
+                target: WhatAmIMatcher::from(WhatAmI::Router) | WhatAmI::Peer,
+                locators: Vec::new(),
+                first_sn: 1,
+            },
+            gossip_autoconnect: autoconnect,
+            interests_timeout_us: 10_000_000,
+            queries_timeout_us: 10_000_000,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Why a node that must be connected to open is not.
+pub(crate) fn not_connected(reasons: &[String]) -> String {
+    if reasons.is_empty() {
+        return String::from(
+            "no node found: none answered the scouting; name one with connect/endpoints (-e)",
+        );
+    }
+    let mut text = String::from("unable to connect: ");
+    text.push_str(&reasons.join("; "));
+    text
+}

@@ -1,0 +1,38 @@
+//! How a sample changes on its way through a node: hardly.
+//!
+//! Spec: 03 §4.2, §4.3. The key is written as the next neighbour knows it; the body goes on as it
+//! came, byte for byte, unless this node has to add a timestamp to it.
+
+use weft_wire::{Push, PushBody, Put, Timestamp, WireExpr};
+
+use crate::hlc::{Hlc, TooFarAhead};
+
+/// `push` as it goes to a neighbour that knows its key as `expr`, with its body as received.
+#[inline]
+pub fn forwarded<'a>(push: &Push<'a>, raw_body: &'a [u8], expr: WireExpr<'a>) -> Push<'a> {
+    Push { wire_expr: expr, node_id: 0, body: PushBody::Raw(raw_body), ..*push }
+}
+
+/// What stamping did to a PUT.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stamped<'a> {
+    /// Its own timestamp is fine.
+    Kept,
+    /// It goes on with a timestamp of this node.
+    New(Put<'a>),
+    /// Its timestamp lies too far in the future and the node is told to drop such samples.
+    Refused(TooFarAhead),
+}
+
+/// Checks or adds a PUT's timestamp. DEL is never stamped on the way (02 §4.5).
+pub fn stamp_put<'a>(put: &Put<'a>, hlc: &Hlc, wall_ntp64: u64, drop_future: bool) -> Stamped<'a> {
+    let stamped = |stamp: Timestamp| Stamped::New(Put { timestamp: Some(stamp), ..*put });
+    match put.timestamp {
+        None => stamped(hlc.stamp(wall_ntp64)),
+        Some(stamp) => match hlc.observe(wall_ntp64, stamp) {
+            Ok(()) => Stamped::Kept,
+            Err(refused) if drop_future => Stamped::Refused(refused),
+            Err(_) => stamped(hlc.stamp(wall_ntp64)),
+        },
+    }
+}

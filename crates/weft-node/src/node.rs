@@ -1,0 +1,268 @@
+//! The engine: state, time, and the way from neighbours' messages to routing and back.
+
+use alloc::vec::Vec;
+use weft_keyexpr::KeyExpr;
+use weft_routing::{
+    DataRoute, Event, FaceId, Outbox, PendingReply, QueryPlan, QueryRequest, ResolveError, Routing,
+    RoutingConfig,
+};
+use weft_transport::Responder;
+use weft_wire::linkstate::LINKSTATE;
+use weft_wire::{CloseReason, NetworkMessage, OamBody, WireExpr, ZenohId};
+
+use crate::config::NodeConfig;
+use crate::dialer::Dialer;
+use crate::links::Links;
+use crate::ports::{NodeEvent, Ports};
+use crate::scouting::Scouter;
+use crate::session::Entities;
+use crate::startup::Startup;
+use crate::timers::{Timer, Timers};
+
+/// A node's control plane. See the [crate] documentation.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) config: NodeConfig,
+    pub(crate) routing: Routing,
+    pub(crate) responder: Responder,
+    pub(crate) links: Links,
+    pub(crate) dialer: Dialer,
+    pub(crate) scouter: Scouter,
+    pub(crate) entities: Entities,
+    pub(crate) timers: Timers,
+    pub(crate) startup: Startup,
+}
+
+/// A route with the session's own subscribers resolved.
+#[derive(Clone, Debug)]
+pub struct NodeRoute {
+    /// Key, neighbours and validity.
+    pub route: DataRoute,
+    /// The session's subscribers that get the sample.
+    pub subscribers: Vec<u32>,
+}
+
+/// How much a [`Node`] remembers besides its routing tables, for inspection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeFootprint {
+    /// Links, in handshake or open.
+    pub links: usize,
+    /// Accepted links in handshake.
+    pub pending: usize,
+    /// Neighbours.
+    pub transports: usize,
+    /// Neighbours to be connected to, or that this node has connected to.
+    pub dials: usize,
+    /// Deadlines.
+    pub timers: usize,
+    /// Liveliness queries that have not ended.
+    pub token_queries: usize,
+}
+
+impl Node {
+    /// A node that has done nothing yet; [`Node::start`] begins.
+    pub fn new(config: NodeConfig) -> Self {
+        let routing = Routing::new(RoutingConfig {
+            zid: config.zid,
+            whatami: config.whatami,
+            interests_timeout_us: config.interests_timeout_us,
+            limits: config.limits,
+            gossip: config.gossip.clone(),
+            hash_seed: config.hash_seed,
+        });
+        let responder = Responder::new(config.handshake.clone(), config.cookie_key.clone())
+            .with_accept_timeout(config.accept_timeout_us);
+        Self {
+            routing,
+            responder,
+            links: Links::default(),
+            dialer: Dialer::default(),
+            scouter: Scouter::new(),
+            entities: Entities::default(),
+            timers: Timers::default(),
+            startup: Startup::Created,
+            config,
+        }
+    }
+
+    /// The node's identity.
+    pub const fn zid(&self) -> ZenohId {
+        self.config.zid
+    }
+
+    /// The node's configuration.
+    pub const fn config(&self) -> &NodeConfig {
+        &self.config
+    }
+
+    /// The routing tables, for inspection.
+    pub const fn routing(&self) -> &Routing {
+        &self.routing
+    }
+
+    /// Does what is due at `now_us`.
+    pub fn handle_timeout(&mut self, now_us: u64, ports: &mut dyn Ports) {
+        while let Some(timer) = self.timers.pop(now_us) {
+            match timer {
+                Timer::Handshake(link) => self.handshake_expired(now_us, link, ports),
+                Timer::Lease(face, link) => self.check_lease(now_us, face, link, ports),
+                Timer::Redial(dial) => self.redial(dial, ports),
+                Timer::Scout => self.ask_around(now_us, ports),
+                Timer::Startup => self.startup_expired(ports),
+                Timer::TokenQuery(id) => self.token_query_expired(id, ports),
+            }
+        }
+        self.with_routing(now_us, ports, |routing, out| routing.handle_timeout(now_us, out));
+    }
+
+    /// When [`Node::handle_timeout`] has something to do, and what.
+    pub fn next_timeout(&self) -> Option<(u64, &'static str)> {
+        [self.timers.next(), self.routing.next_timeout()].into_iter().flatten().min()
+    }
+
+    /// Handles a message of a neighbour other than a sample, a query or an answer. Returns true if
+    /// an expression id of this neighbour changed its meaning.
+    pub fn handle_message(
+        &mut self,
+        now_us: u64,
+        face: FaceId,
+        message: &NetworkMessage<'_>,
+        ports: &mut dyn Ports,
+    ) -> bool {
+        match message {
+            NetworkMessage::Declare(declare) => self.with_routing(now_us, ports, |routing, out| {
+                routing.handle_declare(face, declare, out)
+            }),
+            NetworkMessage::Interest(interest) => {
+                self.with_routing(now_us, ports, |routing, out| {
+                    routing.handle_interest(now_us, face, interest, out);
+                });
+                false
+            }
+            NetworkMessage::Oam(oam) => {
+                if let (LINKSTATE, OamBody::ZBuf(body)) = (oam.id, oam.body) {
+                    self.with_routing(now_us, ports, |routing, out| {
+                        routing.handle_gossip(face, body, out);
+                    });
+                }
+                false
+            }
+            NetworkMessage::Push(_)
+            | NetworkMessage::Request(_)
+            | NetworkMessage::Response(_)
+            | NetworkMessage::ResponseFinal(_) => false,
+        }
+    }
+
+    /// The key expression behind a neighbour's wire expression.
+    pub fn resolve(&self, face: FaceId, expr: WireExpr<'_>) -> Result<KeyExpr, ResolveError> {
+        self.routing.resolve(face, expr)
+    }
+
+    /// Where samples on `key` from `source` go.
+    pub fn data_route(&mut self, source: FaceId, key: &KeyExpr) -> NodeRoute {
+        let subscribers = self.local_subscribers(source, key);
+        NodeRoute { route: self.routing.data_route(source, key), subscribers }
+    }
+
+    /// Chooses who is asked, see [`Routing::open_query`].
+    pub fn open_query(&mut self, now_us: u64, request: QueryRequest<'_>) -> QueryPlan {
+        let own = self.own_offer(request.source, request.key);
+        self.routing.open_query(now_us, request, own)
+    }
+
+    /// Where a reply goes, see [`Routing::reply_route`].
+    pub fn reply_route(&self, face: FaceId, id: u32) -> Option<PendingReply> {
+        self.routing.reply_route(face, id)
+    }
+
+    /// A neighbour, or this session's queryables, have sent all, see [`Routing::end_branch`].
+    pub fn end_branch(&mut self, face: FaceId, id: u32) -> Option<PendingReply> {
+        self.routing.end_branch(face, id)
+    }
+
+    /// Forgets a query of this session.
+    pub fn cancel_query(&mut self, id: u32) {
+        self.routing.cancel_query(id);
+    }
+
+    /// How much this node remembers, besides [`Routing::footprint`].
+    pub fn footprint(&self) -> NodeFootprint {
+        let (links, pending) = self.links.counts();
+        NodeFootprint {
+            links,
+            pending,
+            transports: self.links.transports.len(),
+            dials: self.dialer.len(),
+            timers: self.timers.len(),
+            token_queries: self.token_query_count(),
+        }
+    }
+
+    pub(crate) fn neighbours_unready(&self) -> bool {
+        self.links.transports.values().any(|transport| !self.routing.is_ready(transport.face))
+    }
+
+    pub(crate) fn scouter_is_active(&self) -> bool {
+        self.scouter.is_active()
+    }
+
+    /// Calls into routing: its messages leave through `ports`, its events are handled here.
+    pub(crate) fn with_routing<T>(
+        &mut self,
+        now_us: u64,
+        ports: &mut dyn Ports,
+        call: impl FnOnce(&mut Routing, &mut dyn Outbox) -> T,
+    ) -> T {
+        let mut out = RoutingOut { ports, events: Vec::new() };
+        let result = call(&mut self.routing, &mut out);
+        for event in core::mem::take(&mut out.events) {
+            self.routing_event(now_us, event, ports);
+        }
+        result
+    }
+
+    fn routing_event(&mut self, now_us: u64, event: Event, ports: &mut dyn Ports) {
+        match event {
+            Event::MatchingChanged { interest } => self.update_matching(interest, ports),
+            Event::InterestFinal { interest } => {
+                self.token_query_final(interest, ports);
+            }
+            Event::Token { interests, key, alive } => {
+                ports.event(NodeEvent::Token { subscribers: interests, key, alive });
+            }
+            Event::TokenReply { interest, key } if self.is_token_query(interest) => {
+                ports.event(NodeEvent::TokenReply { query: interest, key });
+            }
+            Event::QueryTimeout { query, .. } => ports.event(NodeEvent::QueryTimeout { query }),
+            Event::QueryFinal { query } => ports.event(NodeEvent::QueryFinal { query }),
+            Event::Discovered { zid, whatami, locators } => {
+                let policy = self.config.gossip_autoconnect;
+                self.discovered(policy, zid, whatami, &locators, ports);
+            }
+            Event::NeighbourReady { .. } => self.check_startup(ports),
+            Event::Refuse { face, violation } => {
+                let text = alloc::format!("closing neighbour {face:?}: it declares {violation}");
+                ports.event(NodeEvent::Warning { text });
+                self.close_neighbour(now_us, face, CloseReason::GENERIC, "over a limit", ports);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Passes routing's messages through and keeps its events for after the call.
+struct RoutingOut<'a> {
+    ports: &'a mut dyn Ports,
+    events: Vec<Event>,
+}
+
+impl Outbox for RoutingOut<'_> {
+    fn send(&mut self, face: FaceId, message: &NetworkMessage<'_>) {
+        self.ports.send(face, message);
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+}

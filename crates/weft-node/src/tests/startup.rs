@@ -1,0 +1,135 @@
+//! When a node counts as open.
+
+use super::*;
+use WhatAmI::{Client, Peer, Router};
+use weft_wire::Declaration;
+
+fn is_started(bench: &mut Bench) -> bool {
+    bench.events().contains(&NodeEvent::Started)
+}
+
+fn failure(bench: &mut Bench) -> Option<String> {
+    bench.events().into_iter().find_map(|event| match event {
+        NodeEvent::StartFailed { reason } => Some(reason),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_router_is_open_at_once() {
+    let mut router = Bench::with(Router, |config| config.dial.push(target(&["p:1"])));
+    router.start();
+    assert!(is_started(&mut router));
+    router.start();
+    assert!(!is_started(&mut router), "started once");
+}
+
+#[test]
+fn a_peer_waits_for_what_its_neighbours_have_to_tell() {
+    let mut peer = Bench::with(Peer, |config| config.dial.push(target(&["b:1"])));
+    peer.start();
+    peer.answer_dial(0, "b1", Peer);
+    assert!(!is_started(&mut peer));
+    let declare = weft_wire::Declare::answer(0, Declaration::Final);
+    let message = NetworkMessage::Declare(declare);
+    peer.node.handle_message(peer.now_us, FaceId(1), &message, &mut peer.world);
+    assert!(is_started(&mut peer));
+}
+
+#[test]
+fn a_peer_does_not_wait_for_ever() {
+    let mut peer = Bench::with(Peer, |config| config.dial.push(target(&["b:1"])));
+    peer.start();
+    peer.answer_dial(0, "b1", Peer);
+    peer.advance(499_999);
+    assert!(!is_started(&mut peer));
+    peer.advance(1);
+    assert!(is_started(&mut peer));
+    let mut alone = Bench::new(Peer);
+    alone.start();
+    assert!(is_started(&mut alone), "nobody to wait for");
+}
+
+/// A neighbour that is waited for and leaves keeps nobody waiting.
+#[test]
+fn a_neighbour_that_leaves_is_not_waited_for() {
+    let mut peer = Bench::with(Peer, |config| {
+        config.dial = Vec::from([target(&["b:1"]), target(&["c:1"])]);
+    });
+    peer.start();
+    let link = peer.answer_dial(0, "b1", Peer);
+    peer.dial_fails(1);
+    assert!(!is_started(&mut peer));
+    peer.down(link);
+    peer.dial_fails(0);
+    assert!(is_started(&mut peer));
+}
+
+#[test]
+fn a_peer_that_must_connect_fails_when_it_cannot() {
+    let mut peer = Bench::with(Peer, |config| {
+        config.dial.push(target(&["b:1"]));
+        config.connect_required = true;
+        config.connect_timeout_us = Some(3_000_000);
+    });
+    peer.start();
+    peer.dial_fails(0);
+    peer.advance(2_999_999);
+    assert_eq!(failure(&mut peer), None);
+    peer.advance(1);
+    assert_eq!(failure(&mut peer).as_deref(), Some("unable to connect: nobody"));
+}
+
+#[test]
+fn a_client_tries_once_unless_told_otherwise() {
+    let mut once = Bench::with(Client, |config| config.dial.push(target(&["r:1"])));
+    once.start();
+    once.dial_fails(0);
+    assert_eq!(failure(&mut once).as_deref(), Some("unable to connect: nobody"));
+    let mut forever = Bench::with(Client, |config| {
+        config.dial.push(target(&["r:1"]));
+        config.connect_timeout_us = None;
+    });
+    forever.start();
+    forever.dial_fails(0);
+    let warned = forever.events();
+    assert!(matches!(&warned[..], [NodeEvent::Warning { .. }]), "{warned:?}");
+    for _ in 0..100 {
+        forever.advance(5_000_000);
+        forever.dial_fails(0);
+    }
+    assert!(forever.events().is_empty());
+    forever.advance(5_000_000);
+    forever.answer_dial(0, "b1", Router);
+    assert!(is_started(&mut forever));
+}
+
+#[test]
+fn a_client_that_may_stay_alone_opens_alone() {
+    let mut client = Bench::with(Client, |config| {
+        config.dial.push(target(&["r:1"]));
+        config.connect_required = false;
+    });
+    client.start();
+    client.dial_fails(0);
+    assert!(is_started(&mut client));
+}
+
+#[test]
+fn closing_ends_everything() {
+    let mut client = Bench::with(Client, |config| config.dial.push(target(&["r:1"])));
+    client.start();
+    client.answer_dial(0, "b1", Router);
+    let pending = client.link(LinkOrigin::Accepted);
+    client.events();
+    let now_us = client.now_us;
+    client.node.query_tokens(now_us, 9, &key("t"), 5_000_000, &mut client.world);
+    client.done();
+    client.node.close(&mut client.world);
+    let done = client.done();
+    let told = format!("close transport 1 {:?}", Some(CloseReason::GENERIC));
+    assert!(done.contains(&told) && done.contains(&format!("close link {}", pending.0)));
+    assert_eq!(client.events(), [NodeEvent::TokenQueryFinal { query: 9 }]);
+    assert_eq!(client.node.footprint(), crate::NodeFootprint::default());
+    assert_eq!(client.node.next_timeout(), None);
+}
