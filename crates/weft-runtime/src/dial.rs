@@ -1,0 +1,137 @@
+//! Connecting: all addresses of a neighbour side by side, on a thread of its own.
+//!
+//! Names are resolved and addresses tried in parallel, so that one that does not answer delays
+//! nobody: neither the other addresses of the same neighbour nor other neighbours.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use weft_link::{Address, Dial, DialError, Link, LinkOptions, resolve};
+use weft_node::{DialId, LinkOrigin};
+use weft_wire::Endpoint;
+
+use crate::options::link_options;
+use crate::shared::Shared;
+
+/// How long the addresses of a neighbour may take to answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a waiting attempt looks whether the node is closing and names have been resolved.
+const LOOK_AROUND: Duration = Duration::from_millis(50);
+
+/// Starts an attempt.
+pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>) {
+    let shared_weak = Arc::downgrade(shared);
+    let work = move || {
+        let outcome = race(&shared_weak, &endpoints);
+        let Some(shared) = shared_weak.upgrade() else { return };
+        match outcome {
+            Ok(link) => {
+                let tag = link.dst().as_bytes().to_vec();
+                shared.link_up(link, LinkOrigin::Dialed(dial), tag);
+            }
+            Err(reason) => shared.dial_failed(dial, &reason),
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("weft-dial".into()).spawn(work) {
+        shared.dial_failed(dial, &format!("no thread to connect with: {error}"));
+    }
+}
+
+/// The first link that any of the endpoints gives, or why there is none.
+fn race(shared: &Weak<Shared>, endpoints: &[Endpoint]) -> Result<Link, String> {
+    let (found, targets) = mpsc::channel();
+    for endpoint in endpoints {
+        let (found, endpoint) = (found.clone(), endpoint.clone());
+        let work = move || {
+            let options = link_options(&endpoint).map_err(|error| error.to_string());
+            let locator = endpoint.locator();
+            let address = Address { proto: locator.proto(), address: locator.address() };
+            let resolved = resolve(address).map_err(|error| error.to_string());
+            let _ = found.send(options.and_then(|options| Ok((resolved?, options))));
+        };
+        if endpoints.len() == 1 {
+            work();
+        } else {
+            std::thread::spawn(work);
+        }
+    }
+    drop(found);
+
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
+    let mut dials: Vec<Dial> = Vec::new();
+    let mut failures: Vec<String> = Vec::new();
+    let mut resolving = endpoints.len();
+    while Instant::now() < deadline && (resolving > 0 || !dials.is_empty()) {
+        if shared.upgrade().is_none_or(|shared| shared.stopping.load(Ordering::Acquire)) {
+            return Err("the node is closing".into());
+        }
+        let next = if dials.is_empty() {
+            targets.recv_timeout(LOOK_AROUND).ok()
+        } else {
+            targets.try_recv().ok()
+        };
+        if let Some(next) = next {
+            resolving -= 1;
+            match next {
+                Ok((targets, options)) => {
+                    for target in targets {
+                        begin(&target, &options, &mut dials, &mut failures);
+                    }
+                }
+                Err(failure) => failures.push(failure),
+            }
+            continue;
+        }
+        if let Some(link) = wait(&mut dials, &mut failures) {
+            return Ok(link);
+        }
+    }
+    let waiting = dials
+        .iter()
+        .map(|dial| format!("{}: no answer within {} s", dial.target(), CONNECT_TIMEOUT.as_secs()));
+    failures.extend(waiting);
+    Err(failures.join("; "))
+}
+
+fn begin(
+    target: &weft_link::Target,
+    options: &LinkOptions,
+    dials: &mut Vec<Dial>,
+    failures: &mut Vec<String>,
+) {
+    match Dial::start(target, options) {
+        Ok(dial) => dials.push(dial),
+        Err(error) => failures.push(error.to_string()),
+    }
+}
+
+/// Waits a moment for any of the dials; takes the first that is connected.
+fn wait(dials: &mut Vec<Dial>, failures: &mut Vec<String>) -> Option<Link> {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_AROUND.subsec_nanos()) };
+    let mut fds: Vec<PollFd<'_>> =
+        dials.iter().map(|dial| PollFd::from_borrowed_fd(dial.as_fd(), PollFlags::OUT)).collect();
+    if poll(&mut fds, Some(&timeout)).is_err() {
+        return None;
+    }
+    let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+    let mut connected = None;
+    let mut waiting = Vec::new();
+    for (dial, ready) in dials.drain(..).zip(ready) {
+        if !ready || connected.is_some() {
+            waiting.push(dial);
+            continue;
+        }
+        match dial.finish() {
+            Ok(link) => connected = Some(link),
+            Err(DialError::Pending(dial)) => waiting.push(dial),
+            Err(DialError::Failed(error)) => failures.push(error.to_string()),
+        }
+    }
+    *dials = waiting;
+    connected
+}

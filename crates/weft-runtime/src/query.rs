@@ -1,0 +1,370 @@
+//! Queries on their way through the runtime: to neighbours, to this session, and the answers back.
+//!
+//! Who is asked and who gets the answers is the node's decision, taken under the control lock; the
+//! messages themselves are encoded outside of it, a forwarded body byte for byte as it came.
+
+use std::sync::Arc;
+
+use weft_keyexpr::KeyExpr;
+use weft_node::{FaceId, NodeEvent, PendingReply, QueryRequest, QueryScope, RouteExpr};
+use weft_wire::{
+    EntityGlobalId, ErrReply, NetworkMessage, Qos, Query, QueryTarget, Reliability, Request,
+    RequestBody, Response, ResponseBody, ResponseFinal, WireExpr, ZenohId,
+};
+
+use crate::clock::now_us;
+use crate::duty::{calling, guarded};
+use crate::events::{Lane, News};
+use crate::plane::Dirty;
+use crate::sender::{SendQos, Sender};
+use crate::session::{IncomingQuery, IncomingReply};
+use crate::shared::Shared;
+use crate::transport::Transport;
+
+/// A query of this session.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryArgs<'a> {
+    /// What is asked for.
+    pub key: &'a KeyExpr,
+    /// Which queryables are asked.
+    pub target: QueryTarget,
+    /// How long answers may take, in microseconds.
+    pub timeout_us: u64,
+    /// QoS of the query and its answers.
+    pub qos: Qos,
+    /// Which queryables may be asked.
+    pub scope: QueryScope,
+    /// Parameters, payload and attachment.
+    pub body: Query<'a>,
+}
+
+/// An answer that the node itself gives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Answer {
+    /// The end of a query.
+    End { id: u32, qos: Qos },
+    /// The error of a neighbour that stayed silent.
+    Timeout { id: u32, qos: Qos, responder: ZenohId },
+}
+
+impl Answer {
+    /// The answer that `message` is, if it is one.
+    pub(crate) fn of(message: &NetworkMessage<'_>) -> Option<Self> {
+        match message {
+            NetworkMessage::ResponseFinal(end) => Some(Self::End { id: end.id, qos: end.qos }),
+            NetworkMessage::Response(Response { id, qos, responder: Some(responder), .. }) => {
+                Some(Self::Timeout { id: *id, qos: *qos, responder: responder.zid })
+            }
+            _ => None,
+        }
+    }
+
+    /// Appends it to what goes to a neighbour; waits for room as a reply does.
+    pub(crate) fn append_to(self, sender: &Arc<Sender>, before_waiting: impl FnOnce()) {
+        match self {
+            Self::End { id, qos } => {
+                let end = ResponseFinal { id, qos, timestamp: None };
+                sender.append(&end, answer_qos(qos), before_waiting);
+            }
+            Self::Timeout { id, qos, responder } => {
+                let body = ErrReply { payload: b"Timeout", ..ErrReply::default() };
+                let response = Response {
+                    id,
+                    wire_expr: WireExpr::full(""),
+                    qos,
+                    timestamp: None,
+                    ts_stack: None,
+                    responder: Some(EntityGlobalId { zid: responder, eid: 0 }),
+                    body: ResponseBody::Err(body),
+                };
+                sender.append(&response, answer_qos(qos), before_waiting);
+            }
+        }
+    }
+}
+
+/// Queries and answers travel on the reliable channel with the QoS of the query.
+const fn answer_qos(qos: Qos) -> SendQos {
+    SendQos {
+        priority: qos.priority(),
+        reliability: Reliability::Reliable,
+        congestion: qos.congestion_control(),
+        express: qos.express(),
+    }
+}
+
+/// The right to answer a query. Dropping the last share of it ends the query for this session.
+pub struct QueryHandle {
+    shared: Arc<Shared>,
+    id: u32,
+    /// This session asks itself.
+    own: bool,
+}
+
+impl QueryHandle {
+    /// Answers with data or an error; `key` is `None` for an error. Does nothing if the querier no
+    /// longer waits.
+    pub fn reply(
+        &self,
+        key: Option<&KeyExpr>,
+        responder: EntityGlobalId,
+        express: Option<bool>,
+        body: ResponseBody<'_>,
+    ) {
+        let Some((reply, transport)) = self.shared.reply_target(FaceId::LOCAL, self.id) else {
+            return;
+        };
+        let qos = express.map_or(reply.qos, |express| reply.qos.with_express(express));
+        let responder = Some(responder);
+        match transport {
+            None => {
+                let incoming = IncomingReply { key, responder, body: &body, qos };
+                calling(|| self.shared.session.reply(reply.source_id, incoming));
+            }
+            Some(transport) => {
+                let expr = key.map(|key| RouteExpr::full(key.clone()));
+                let response = Response {
+                    id: reply.source_id,
+                    wire_expr: expr.as_ref().map_or(WireExpr::full(""), RouteExpr::as_wire),
+                    qos,
+                    timestamp: None,
+                    ts_stack: None,
+                    responder,
+                    body,
+                };
+                transport.sender.send(&response, answer_qos(qos));
+            }
+        }
+    }
+
+    /// Whether the querier still waits for answers.
+    pub fn is_awaited(&self) -> bool {
+        self.shared.reply_target(FaceId::LOCAL, self.id).is_some()
+    }
+
+    /// Calls the session's queryables: on an event thread if it asks itself, so that asking does not
+    /// wait for the answers; else on this thread, which received the query.
+    pub fn call(&self, call: impl FnOnce() + Send + 'static) {
+        if self.own {
+            self.shared.events.push(Lane::OwnQuery(self.id), News::Call(Box::new(call)));
+        } else {
+            guarded(call);
+        }
+    }
+}
+
+impl Drop for QueryHandle {
+    fn drop(&mut self) {
+        if self.own {
+            // Not on this thread, which may be the one that asks and has not returned yet: what was
+            // held back until the end may be more than its channel takes.
+            return self.shared.end_own_branch(self.id);
+        }
+        let mut dirty = Dirty::default();
+        self.shared.end_branch(FaceId::LOCAL, self.id, &mut dirty);
+        dirty.flush();
+    }
+}
+
+/// What is decided about a query under the control lock.
+struct Decided {
+    local: Option<(u32, Vec<u32>)>,
+    hops: Vec<(Arc<Transport>, u32, RouteExpr)>,
+}
+
+impl Shared {
+    /// A neighbour asks.
+    pub(crate) fn request(
+        self: &Arc<Self>,
+        face: FaceId,
+        request: &Request<'_>,
+        raw_body: &[u8],
+        dirty: &mut Dirty,
+    ) {
+        let key = self.lock().node.resolve(face, request.wire_expr);
+        let RequestBody::Query(body) = &request.body else { return };
+        let Ok(key) = key else {
+            return self.end_at_once(face, request.id, request.qos, dirty);
+        };
+        let timeout_us = request.timeout_ms.map_or_else(
+            || self.lock().node.config().queries_timeout_us,
+            |ms| ms.saturating_mul(1000),
+        );
+        let decided = self.decide(QueryRequest {
+            source: face,
+            source_id: request.id,
+            key: &key,
+            target: request.target,
+            qos: request.qos,
+            timeout_us,
+            scope: QueryScope::Any,
+        });
+        if decided.local.is_none() && decided.hops.is_empty() {
+            return self.end_at_once(face, request.id, request.qos, dirty);
+        }
+        for (transport, id, expr) in &decided.hops {
+            let message = Request {
+                id: *id,
+                wire_expr: expr.as_wire(),
+                node_id: 0,
+                body: RequestBody::Raw(raw_body),
+                ..*request
+            };
+            transport.sender.append(&message, answer_qos(request.qos), || dirty.flush());
+            dirty.touch(transport);
+        }
+        self.ask_session(face, decided.local, &key, request.target, body);
+    }
+
+    /// This session asks, under an id of its choice. The end comes as an event.
+    pub(crate) fn ask(self: &Arc<Self>, id: u32, query: &QueryArgs<'_>) {
+        let decided = self.decide(QueryRequest {
+            source: FaceId::LOCAL,
+            source_id: id,
+            key: query.key,
+            target: query.target,
+            qos: query.qos,
+            timeout_us: query.timeout_us,
+            scope: query.scope,
+        });
+        if decided.local.is_none() && decided.hops.is_empty() {
+            return self.query_ended(id);
+        }
+        for (transport, id, expr) in &decided.hops {
+            let message = Request {
+                id: *id,
+                wire_expr: expr.as_wire(),
+                qos: query.qos,
+                timestamp: None,
+                ts_stack: None,
+                target: query.target,
+                budget: None,
+                timeout_ms: Some(query.timeout_us / 1000),
+                node_id: 0,
+                body: RequestBody::Query(query.body),
+            };
+            transport.sender.send(&message, answer_qos(query.qos));
+        }
+        self.ask_session(FaceId::LOCAL, decided.local, query.key, query.target, &query.body);
+    }
+
+    fn decide(self: &Arc<Self>, request: QueryRequest<'_>) -> Decided {
+        let (source, key, target) = (request.source, request.key, request.target);
+        self.control(|node, ports| {
+            let plan = node.open_query(now_us(), request);
+            let local = plan.local.map(|id| (id, node.local_queryables(source, key, target)));
+            let hops = plan.hops.into_iter().filter_map(|hop| {
+                let transport = ports.tables.transports.get(&hop.face)?;
+                Some((Arc::clone(transport), hop.id, hop.expr))
+            });
+            Decided { local, hops: hops.collect() }
+        })
+    }
+
+    /// Hands a query to this session; it ends with the last share of its handle.
+    fn ask_session(
+        self: &Arc<Self>,
+        source: FaceId,
+        local: Option<(u32, Vec<u32>)>,
+        key: &KeyExpr,
+        target: QueryTarget,
+        body: &Query<'_>,
+    ) {
+        if let Some((id, queryables)) = local {
+            let own = source == FaceId::LOCAL;
+            let handle = Arc::new(QueryHandle { shared: Arc::clone(self), id, own });
+            if !queryables.is_empty() {
+                let queryables = &queryables;
+                self.session.query(IncomingQuery { queryables, key, target, body, handle });
+            }
+        }
+    }
+
+    /// A query of this session has all its answers.
+    fn query_ended(&self, query: u32) {
+        calling(|| self.session.event(NodeEvent::QueryFinal { query }));
+    }
+
+    fn end_at_once(&self, face: FaceId, id: u32, qos: Qos, dirty: &mut Dirty) {
+        let transport = self.lock().tables.transports.get(&face).cloned();
+        if let Some(transport) = transport {
+            Answer::End { id, qos }.append_to(&transport.sender, || dirty.flush());
+            dirty.touch(&transport);
+        }
+    }
+
+    /// Who gets the answers to request `id` of `face`; no transport means this session.
+    fn reply_target(
+        &self,
+        face: FaceId,
+        id: u32,
+    ) -> Option<(PendingReply, Option<Arc<Transport>>)> {
+        let control = self.lock();
+        let reply = control.node.reply_route(face, id)?;
+        let transport = control.tables.transports.get(&reply.source).cloned();
+        (transport.is_some() || reply.source == FaceId::LOCAL).then_some((reply, transport))
+    }
+
+    /// A neighbour answers.
+    pub(crate) fn response(
+        &self,
+        face: FaceId,
+        response: &Response<'_>,
+        raw_body: &[u8],
+        dirty: &mut Dirty,
+    ) {
+        let Some((reply, transport)) = self.reply_target(face, response.id) else { return };
+        let key = match response.body {
+            ResponseBody::Err(_) if response.wire_expr.is_empty() => None,
+            _ => match self.lock().node.resolve(face, response.wire_expr) {
+                Ok(key) => Some(key),
+                Err(error) => return tracing::debug!(?face, %error, "dropping a reply"),
+            },
+        };
+        let Some(transport) = transport else {
+            let reply_in = IncomingReply {
+                key: key.as_ref(),
+                responder: response.responder,
+                body: &response.body,
+                qos: response.qos,
+            };
+            return guarded(|| self.session.reply(reply.source_id, reply_in));
+        };
+        let expr = key.map(RouteExpr::full);
+        let message = Response {
+            id: reply.source_id,
+            wire_expr: expr.as_ref().map_or(WireExpr::full(""), RouteExpr::as_wire),
+            qos: reply.qos,
+            body: ResponseBody::Raw(raw_body),
+            ..*response
+        };
+        transport.sender.append(&message, answer_qos(reply.qos), || dirty.flush());
+        dirty.touch(&transport);
+    }
+
+    /// This session has answered all to itself.
+    fn end_own_branch(&self, id: u32) {
+        let ended = self.lock().node.end_branch(FaceId::LOCAL, id);
+        if let Some(reply) = ended {
+            self.events.push_event(NodeEvent::QueryFinal { query: reply.source_id });
+        }
+    }
+
+    /// A neighbour, or this session, has answered all.
+    pub(crate) fn end_branch(self: &Arc<Self>, face: FaceId, id: u32, dirty: &mut Dirty) {
+        let ended = {
+            let mut control = self.lock();
+            let Some(reply) = control.node.end_branch(face, id) else { return };
+            (reply, control.tables.transports.get(&reply.source).cloned())
+        };
+        match ended {
+            (reply, None) if reply.source == FaceId::LOCAL => self.query_ended(reply.source_id),
+            (reply, Some(transport)) => {
+                let end = Answer::End { id: reply.source_id, qos: reply.qos };
+                end.append_to(&transport.sender, || dirty.flush());
+                dirty.touch(&transport);
+            }
+            (_, None) => {}
+        }
+    }
+}

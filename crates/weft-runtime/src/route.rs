@@ -1,0 +1,143 @@
+//! Routes with everything resolved that a message needs: callbacks and senders instead of ids.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use weft_keyexpr::KeyExpr;
+use weft_node::{CachedRoute, RouteExpr, Validity};
+use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, SourceInfo, Timestamp};
+
+use crate::barrier::order_all_threads;
+use crate::duty::{Crew, Post, calling, is_calling};
+use crate::transport::Transport;
+
+/// A sample as it is delivered: everything borrowed, from the receive buffer or the publisher.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleView<'a> {
+    /// The key expression it was published on.
+    pub key: &'a KeyExpr,
+    /// `None` is a deletion.
+    pub payload: Option<&'a [u8]>,
+    /// How the payload is to be read.
+    pub encoding: Encoding<'a>,
+    /// When it was published, if anybody stamped it.
+    pub timestamp: Option<Timestamp>,
+    /// Priority, congestion control and express flag.
+    pub qos: Qos,
+    /// The channel it came on.
+    pub reliability: Reliability,
+    /// What the publisher added.
+    pub attachment: Option<&'a [u8]>,
+    /// Who published it as which number, if the publisher said so.
+    pub source_info: Option<SourceInfo>,
+}
+
+impl<'a> SampleView<'a> {
+    /// The view of a received or sent PUSH. `None` for a body that is only passed on.
+    #[inline]
+    pub fn of(key: &'a KeyExpr, push: &Push<'a>, reliability: Reliability) -> Option<Self> {
+        Some(match &push.body {
+            PushBody::Put(put) => Self {
+                key,
+                payload: Some(put.payload),
+                encoding: put.encoding,
+                timestamp: put.timestamp,
+                qos: push.qos,
+                reliability,
+                attachment: put.attachment,
+                source_info: put.source_info,
+            },
+            PushBody::Del(del) => Self {
+                key,
+                payload: None,
+                encoding: Encoding::DEFAULT,
+                timestamp: del.timestamp,
+                qos: push.qos,
+                reliability,
+                attachment: del.attachment,
+                source_info: del.source_info,
+            },
+            PushBody::Raw(_) => return None,
+        })
+    }
+}
+
+/// What a subscriber does with a sample. Called on the thread that received or published it.
+pub type SampleCallback = Box<dyn Fn(&SampleView<'_>) + Send + Sync>;
+
+/// A subscriber of this session.
+pub(crate) struct Local {
+    callback: SampleCallback,
+    /// Deliveries of publications of this very session that are under way.
+    publishing: AtomicUsize,
+    closed: AtomicBool,
+}
+
+impl Local {
+    pub(crate) fn new(callback: SampleCallback) -> Self {
+        Self { callback, publishing: AtomicUsize::new(0), closed: AtomicBool::new(false) }
+    }
+
+    /// Delivers a received sample, on the thread of `post`.
+    #[inline]
+    pub(crate) fn deliver(&self, sample: &SampleView<'_>, post: &Post) {
+        post.call(self.address(), &self.closed, || (self.callback)(sample));
+    }
+
+    /// Delivers a sample of this session, on the publishing thread.
+    pub(crate) fn deliver_own(&self, sample: &SampleView<'_>) {
+        self.publishing.fetch_add(1, Ordering::SeqCst);
+        if !self.closed.load(Ordering::SeqCst) {
+            calling(|| (self.callback)(sample));
+        }
+        self.publishing.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// No further delivery begins.
+    pub(crate) fn end(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// No further delivery begins. Waits for those under way, unless the calling thread is in a
+    /// handler itself.
+    pub(crate) fn close(&self, crew: &Crew) {
+        const PAUSE_MIN: Duration = Duration::from_micros(20);
+        const PAUSE_MAX: Duration = Duration::from_millis(2);
+        self.end();
+        if is_calling() {
+            return;
+        }
+        order_all_threads();
+        let mut pause = PAUSE_MIN;
+        while self.publishing.load(Ordering::SeqCst) > 0 || crew.is_calling(self.address()) {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+}
+
+/// One neighbour that gets the sample.
+pub(crate) struct RouteHop {
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) expr: RouteExpr,
+}
+
+/// Where the samples of one key from one source go.
+pub(crate) struct Route {
+    pub(crate) key: KeyExpr,
+    pub(crate) validity: Validity,
+    pub(crate) locals: Vec<Arc<Local>>,
+    pub(crate) hops: Vec<RouteHop>,
+}
+
+impl CachedRoute for Route {
+    #[inline]
+    fn is_stale(&self) -> bool {
+        self.validity.is_stale()
+    }
+}

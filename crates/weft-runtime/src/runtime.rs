@@ -1,0 +1,554 @@
+//! A running node: threads started, endpoints bound, and the calls of the session on top.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use weft_keyexpr::KeyExpr;
+use weft_link::{Address, Listener, resolve};
+use weft_node::{Locality, MatchOf, NeighbourInfo, Node, NodeConfig};
+use weft_transport::{TxConfig, TxStats};
+use weft_wire::{Endpoint, Locator, PushBody, WhatAmI, ZenohId};
+
+use crate::cell::{LinkCell, LinkInfo};
+use crate::clock::now_us;
+use crate::duty;
+use crate::error::OpenError;
+use crate::events::{Lane, News};
+use crate::options::link_options;
+use crate::publish::{PublisherSlot, SampleQos};
+use crate::query::QueryArgs;
+use crate::route::{Local, SampleCallback};
+use crate::scout::{ScoutGroup, ScoutSockets};
+use crate::sender::CongestionWaits;
+use crate::service::ServiceHandle;
+use crate::session::SessionHandler;
+use crate::shard::Shard;
+use crate::shared::{Settings, Shared, SharedParts};
+use crate::transport::Transport;
+
+/// How long closing waits for what is queued to leave.
+const CLOSE_FLUSH_MAX: Duration = Duration::from_secs(2);
+/// How long closing waits for neighbours to close their side.
+const CLOSE_LINGER_MAX: Duration = Duration::from_millis(500);
+/// How long closing waits for handlers to return.
+pub const CLOSE_HANDLERS_MAX: Duration = Duration::from_secs(10);
+
+/// Everything a running node is told.
+#[derive(Clone, Debug)]
+pub struct RuntimeConfig {
+    /// The node.
+    pub node: NodeConfig,
+    /// Where to listen.
+    pub listen: Vec<ListenTarget>,
+    /// Where to scout.
+    pub scout: ScoutGroup,
+    /// What may be queued for one neighbour.
+    pub tx: TxConfig,
+    /// How long messages wait for room.
+    pub waits: CongestionWaits,
+    /// Links at the same time.
+    pub links_max: usize,
+    /// Reading threads; 0 is one a core.
+    pub shards: usize,
+    /// Stamp samples that pass through and that this session publishes.
+    pub timestamping: bool,
+    /// Drop samples whose stamp lies in the future, instead of stamping them anew.
+    pub drop_future_timestamp: bool,
+}
+
+impl RuntimeConfig {
+    /// The defaults around a node's configuration: no listener, the standard scouting group.
+    pub fn new(node: NodeConfig) -> Self {
+        let timestamping = node.whatami == WhatAmI::Router;
+        Self {
+            node,
+            listen: Vec::new(),
+            scout: ScoutGroup::default(),
+            tx: TxConfig::default(),
+            waits: CongestionWaits::default(),
+            links_max: 10_000,
+            shards: 0,
+            timestamping,
+            drop_future_timestamp: false,
+        }
+    }
+}
+
+/// An endpoint to listen on.
+#[derive(Clone, Debug)]
+pub struct ListenTarget {
+    /// Where.
+    pub endpoint: Endpoint,
+    /// Without it the node does not open.
+    pub required: bool,
+}
+
+/// A connected neighbour and its links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Identity.
+    pub zid: ZenohId,
+    /// Mode.
+    pub whatami: WhatAmI,
+    /// Whether priorities have channels of their own.
+    pub qos: bool,
+    /// Its links.
+    pub links: Vec<LinkInfo>,
+    /// Messages dropped for lack of room on the way to it.
+    pub dropped: u64,
+    /// Messages, batches and bytes sent to it.
+    pub sent: (u64, u64, u64),
+}
+
+/// How the opening ended.
+#[derive(Default)]
+pub(crate) struct Startup {
+    outcome: Mutex<Option<Result<(), String>>>,
+    changed: Condvar,
+}
+
+impl Startup {
+    pub(crate) fn report(&self, outcome: Result<(), String>) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) -> Result<(), String> {
+        duty::relieve();
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(outcome) = outcome.take() {
+                return outcome;
+            }
+            outcome = self.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A running node. Closes when dropped.
+pub struct Runtime {
+    shared: Arc<Shared>,
+    service: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Runtime {
+    /// Binds, starts the threads, connects, and returns when the node counts as open.
+    ///
+    /// # Errors
+    /// [`OpenError`] if a required endpoint cannot be bound or nothing required is reached.
+    pub fn open(
+        mut config: RuntimeConfig,
+        session: Arc<dyn SessionHandler>,
+    ) -> Result<Self, OpenError> {
+        let listeners = bind(&config.listen)?;
+        let mut locators = Vec::new();
+        for listener in &listeners {
+            for reachable in listener.locators()? {
+                if let Ok(locator) = reachable.locator.parse::<Locator>() {
+                    locators.push((locator, reachable.is_loopback));
+                }
+            }
+        }
+        let scouting = open_scouting(&mut config);
+        let shard_count = match config.shards {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count,
+        };
+        let shards: Vec<Arc<Shard>> = (0..shard_count)
+            .map(|_| Shard::new().map(Arc::new))
+            .collect::<Result<_, _>>()
+            .map_err(OpenError::Resources)?;
+        let service = ServiceHandle::new().map_err(OpenError::Resources)?;
+        let mut node = Node::new(config.node);
+        node.set_locators(locators);
+        let shared = Shared::new(SharedParts {
+            node,
+            shards,
+            service,
+            scouting: Arc::new(scouting),
+            session,
+            settings: Settings { tx: config.tx, waits: config.waits, links_max: config.links_max },
+            stamps: config.timestamping,
+            drop_future_timestamp: config.drop_future_timestamp,
+        });
+        let runtime = Self { shared, service: Mutex::default() };
+        runtime.start_threads(listeners)?;
+        runtime.shared.control(|node, ports| node.start(now_us(), ports));
+        match runtime.shared.startup.wait() {
+            Ok(()) => Ok(runtime),
+            Err(reason) => {
+                runtime.close();
+                Err(OpenError::NotConnected { reason })
+            }
+        }
+    }
+
+    fn start_threads(&self, listeners: Vec<Listener>) -> Result<(), OpenError> {
+        for shard in &self.shared.shards {
+            self.shared.start_reader(shard).map_err(OpenError::Resources)?;
+        }
+        self.shared.start_events().map_err(OpenError::Resources)?;
+        let (service, shared) = (self.shared.service.clone(), Arc::downgrade(&self.shared));
+        let scouting = Arc::clone(&self.shared.scouting);
+        let thread = std::thread::Builder::new()
+            .name("weft-service".into())
+            .spawn(move || service.run(&shared, &listeners, &scouting));
+        let thread = thread.map_err(OpenError::Resources)?;
+        *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    /// Sends what is queued, tells the neighbours, closes the links and ends the threads. When this
+    /// returns, no handler of the session runs, unless it is a handler that calls this, of whichever
+    /// session. Waits for handlers for up to [`CLOSE_HANDLERS_MAX`]. Further calls do nothing.
+    pub fn close(&self) {
+        self.close_after(|| ());
+    }
+
+    /// As [`Runtime::close`]. Calls `release` as soon as the runtime counts as closed: it lets go of
+    /// handlers that would wait for ever.
+    pub fn close_after(&self, release: impl FnOnce()) {
+        let shared = &self.shared;
+        if shared.stopping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        release();
+        let handlers_deadline = Instant::now() + CLOSE_HANDLERS_MAX;
+        duty::relieve();
+        let (transports, links): (Vec<Arc<Transport>>, Vec<Arc<LinkCell>>) = {
+            let control = shared.lock();
+            let tables = &control.tables;
+            (
+                tables.transports.values().cloned().collect(),
+                tables.links.values().cloned().collect(),
+            )
+        };
+        drain(&transports);
+        shared.control(|node, ports| node.close(ports));
+        linger(&links);
+        drop((transports, links));
+        let (subscribers, publishers) = {
+            let tables = &mut shared.lock().tables;
+            (std::mem::take(&mut tables.subscribers), std::mem::take(&mut tables.publishers))
+        };
+        for local in subscribers.values() {
+            local.end();
+        }
+        for shard in &shared.shards {
+            shard.stop();
+        }
+        shared.service.stop();
+        shared.events.stop();
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(service) = service
+            && service.thread().id() != std::thread::current().id()
+        {
+            let _ = service.join();
+        }
+        if duty::is_calling() {
+            shared.crew.dismiss();
+        } else {
+            shared.crew.close(handlers_deadline);
+        }
+        shared.service.clear();
+        // What the callbacks hold is the application's; it is released outside of all locks.
+        for publisher in publishers.values().filter_map(Weak::upgrade) {
+            publisher.forget_route();
+        }
+        let routes =
+            std::mem::take(&mut *shared.put_routes.lock().unwrap_or_else(PoisonError::into_inner));
+        drop((subscribers, routes));
+    }
+
+    /// Whether [`Runtime::close`] was called.
+    pub fn is_closed(&self) -> bool {
+        self.shared.stopping.load(Ordering::Acquire)
+    }
+
+    /// The node's identity.
+    pub fn zid(&self) -> ZenohId {
+        self.shared.zid
+    }
+
+    /// A stamp of the node's clock, if it has one.
+    pub fn stamp(&self) -> Option<weft_wire::Timestamp> {
+        self.shared.hlc.as_ref().map(|hlc| hlc.stamp(crate::clock::wall_ntp64()))
+    }
+
+    /// Where the node can be reached.
+    pub fn locators(&self) -> Vec<Locator> {
+        self.shared.lock().node.locators().cloned().collect()
+    }
+
+    /// The connected neighbours. Cost: system calls for each link.
+    pub fn neighbours(&self) -> Vec<Neighbour> {
+        let found: Vec<(NeighbourInfo, Arc<Transport>, Vec<Arc<LinkCell>>)> = {
+            let control = self.shared.lock();
+            let tables = &control.tables;
+            let neighbours = control.node.neighbours().filter_map(|info| {
+                let transport = Arc::clone(tables.transports.get(&info.face)?);
+                let links = info.links.iter().filter_map(|id| tables.links.get(id).cloned());
+                let links = links.collect();
+                Some((info, transport, links))
+            });
+            neighbours.collect()
+        };
+        let describe = |(info, transport, links): (NeighbourInfo, Arc<Transport>, Vec<_>)| {
+            let TxStats { messages, batches, bytes } = transport.sender.stats();
+            Neighbour {
+                zid: info.zid,
+                whatami: info.whatami,
+                qos: info.qos,
+                links: links.iter().map(|cell: &Arc<LinkCell>| cell.info()).collect(),
+                dropped: transport.sender.dropped.load(Ordering::Relaxed),
+                sent: (messages, batches, bytes),
+            }
+        };
+        found.into_iter().map(describe).collect()
+    }
+
+    /// Threads that were started so far to read links and to run handlers.
+    pub fn threads_started(&self) -> u64 {
+        self.shared.crew.started.load(Ordering::Relaxed)
+    }
+
+    /// Runs `inspect` on the node, for tools that look into it.
+    pub fn inspect<T>(&self, inspect: impl FnOnce(&Node) -> T) -> T {
+        inspect(&self.shared.lock().node)
+    }
+
+    /// An id for a new entity.
+    pub fn next_entity(&self) -> u32 {
+        self.shared.lock().node.next_entity()
+    }
+
+    /// Declares a subscriber; returns its id.
+    pub fn declare_subscriber(
+        &self,
+        key: &KeyExpr,
+        origin: Locality,
+        callback: SampleCallback,
+    ) -> u32 {
+        let id = self.next_entity();
+        self.declare_subscriber_as(id, key, origin, callback);
+        id
+    }
+
+    /// The same under an id from [`Runtime::next_entity`].
+    pub fn declare_subscriber_as(
+        &self,
+        id: u32,
+        key: &KeyExpr,
+        origin: Locality,
+        callback: SampleCallback,
+    ) {
+        self.shared.control(|node, ports| {
+            ports.tables.subscribers.insert(id, Arc::new(Local::new(callback)));
+            node.declare_subscriber(now_us(), id, key, origin, ports);
+        });
+    }
+
+    /// Withdraws a subscriber. When this returns, its callback is not running and will not be
+    /// called again. Called from a handler of the application, it does not wait for callbacks that
+    /// are running, least of all for itself.
+    pub fn undeclare_subscriber(&self, id: u32) {
+        let local = self.shared.control(|node, ports| {
+            node.undeclare_subscriber(now_us(), id, ports);
+            ports.tables.subscribers.remove(&id)
+        });
+        if let Some(local) = local {
+            local.close(&self.shared.crew);
+            self.shared.purge_routes();
+        }
+    }
+
+    /// Declares a queryable under an id from [`Runtime::next_entity`]: queries may come before this
+    /// returns.
+    pub fn declare_queryable(&self, id: u32, key: &KeyExpr, complete: bool, origin: Locality) {
+        self.shared.control(|node, ports| {
+            node.declare_queryable(now_us(), id, key, complete, origin, ports);
+        });
+    }
+
+    /// Withdraws a queryable.
+    pub fn undeclare_queryable(&self, id: u32) {
+        self.shared.control(|node, ports| node.undeclare_queryable(now_us(), id, ports));
+    }
+
+    /// Declares a publisher.
+    pub fn declare_publisher(&self, key: &KeyExpr, destination: Locality) -> Arc<PublisherSlot> {
+        self.shared.control(|node, ports| {
+            let id = node.next_entity();
+            let slot = Arc::new(PublisherSlot::new(id, key.clone()));
+            ports.tables.publishers.insert(id, Arc::downgrade(&slot));
+            node.declare_sender(now_us(), id, key, MatchOf::Subscribers, destination, ports);
+            slot
+        })
+    }
+
+    /// Declares a querier; returns its id.
+    pub fn declare_querier(&self, key: &KeyExpr, of: MatchOf, destination: Locality) -> u32 {
+        self.shared.control(|node, ports| {
+            let id = node.next_entity();
+            node.declare_sender(now_us(), id, key, of, destination, ports);
+            id
+        })
+    }
+
+    /// Withdraws a publisher or querier.
+    pub fn undeclare_sender(&self, id: u32) {
+        self.shared.control(|node, ports| {
+            ports.tables.publishers.remove(&id);
+            node.undeclare_sender(now_us(), id, ports);
+        });
+    }
+
+    /// Whether anything matches a publisher or querier now.
+    pub fn is_matching(&self, id: u32) -> bool {
+        self.shared.lock().node.is_matching(id)
+    }
+
+    /// Calls `call` on an event thread, in order with the events of the entity or query `id`. A
+    /// closed runtime drops it.
+    pub fn call_in_order(&self, id: u32, call: impl FnOnce() + Send + 'static) {
+        self.shared.events.push(Lane::Entity(id), News::Call(Box::new(call)));
+    }
+
+    /// Gives a key a number at the neighbours.
+    pub fn declare_key(&self, key: &KeyExpr) {
+        self.shared.control(|node, ports| node.declare_key(now_us(), key, ports));
+    }
+
+    /// Publishes on a publisher's key. Cost: see [`publish`](crate::publish).
+    #[inline]
+    pub fn publish(&self, publisher: &PublisherSlot, body: PushBody<'_>, how: SampleQos) {
+        self.shared.publish(publisher, body, how);
+    }
+
+    /// Publishes on any key.
+    pub fn put(&self, key: &KeyExpr, body: PushBody<'_>, how: SampleQos) {
+        self.shared.put(key, body, how);
+    }
+
+    /// Asks. Answers and the end come to the session under `id`.
+    pub fn ask(&self, id: u32, query: &QueryArgs<'_>) {
+        self.shared.ask(id, query);
+    }
+
+    /// Waits for a query's answers no more.
+    pub fn cancel_query(&self, id: u32) {
+        self.shared.lock().node.cancel_query(id);
+    }
+
+    /// Declares a liveliness token; returns its id.
+    pub fn declare_token(&self, key: &KeyExpr) -> u32 {
+        self.shared.control(|node, ports| {
+            let id = node.next_entity();
+            node.declare_token(now_us(), id, key, ports);
+            id
+        })
+    }
+
+    /// Withdraws a liveliness token.
+    pub fn undeclare_token(&self, id: u32) {
+        self.shared.control(|node, ports| node.undeclare_token(now_us(), id, ports));
+    }
+
+    /// Declares a liveliness subscriber under an id from [`Runtime::next_entity`].
+    pub fn declare_token_subscriber(&self, id: u32, key: &KeyExpr, history: bool) {
+        self.shared.control(|node, ports| {
+            node.declare_token_subscriber(now_us(), id, key, history, ports);
+        });
+    }
+
+    /// Withdraws a liveliness subscriber.
+    pub fn undeclare_token_subscriber(&self, id: u32) {
+        self.shared.control(|node, ports| node.undeclare_token_subscriber(now_us(), id, ports));
+    }
+
+    /// Asks for the tokens that exist, under an id from [`Runtime::next_entity`].
+    pub fn query_tokens(&self, id: u32, key: &KeyExpr, timeout_us: u64) {
+        self.shared.control(|node, ports| node.query_tokens(now_us(), id, key, timeout_us, ports));
+    }
+
+    /// Waits for a liveliness query's answers no more.
+    pub fn cancel_token_query(&self, id: u32) {
+        self.shared.lock().node.cancel_token_query(id);
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn bind(targets: &[ListenTarget]) -> Result<Vec<Listener>, OpenError> {
+    let mut listeners = Vec::new();
+    for ListenTarget { endpoint, required } in targets {
+        let locator = endpoint.locator();
+        let address = Address { proto: locator.proto(), address: locator.address() };
+        let bound = link_options(endpoint).and_then(|options| {
+            let targets = resolve(address)?;
+            targets
+                .iter()
+                .map(|target| Listener::bind(target, &options))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        match bound {
+            Ok(bound) => listeners.extend(bound),
+            Err(error) if *required => return Err(error.into()),
+            Err(error) => tracing::warn!(%endpoint, %error, "cannot listen"),
+        }
+    }
+    Ok(listeners)
+}
+
+/// A machine without a usable interface still runs; it is then found by nobody.
+fn open_scouting(config: &mut RuntimeConfig) -> ScoutSockets {
+    let scouting = &mut config.node.scouting;
+    if !scouting.enabled {
+        return ScoutSockets::default();
+    }
+    let listen = scouting.listen && !config.listen.is_empty();
+    ScoutSockets::open(&config.scout, listen).unwrap_or_else(|error| {
+        tracing::warn!(%error, "no multicast scouting");
+        scouting.enabled = false;
+        ScoutSockets::default()
+    })
+}
+
+/// Waits until what is queued has left.
+fn drain(transports: &[Arc<Transport>]) {
+    let deadline = Instant::now() + CLOSE_FLUSH_MAX;
+    for transport in transports {
+        transport.sender.flush();
+        while !transport.sender.is_drained() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Reads what neighbours still send until they close: a socket that is closed with unread input
+/// resets the connection and may lose what was last written to it.
+fn linger(links: &[Arc<LinkCell>]) {
+    let deadline = Instant::now() + CLOSE_LINGER_MAX;
+    let mut buffer = vec![0; 64 * 1024];
+    let mut open: Vec<&Arc<LinkCell>> = links.iter().collect();
+    while !open.is_empty() && Instant::now() < deadline {
+        open.retain(|cell| {
+            loop {
+                match cell.link.read(&mut buffer) {
+                    Ok(0) => return false,
+                    Ok(_) => {}
+                    Err(error) => return error.kind() == std::io::ErrorKind::WouldBlock,
+                }
+            }
+        });
+        if !open.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Sending to one neighbour: who encodes, who writes, who waits.
+//!
+//! Spec: 01 §8. Any thread appends its message to the transport's batches under one short lock and
+//! then, if nobody is writing, writes to the socket itself: an idle link costs no hand-over. While
+//! somebody writes, others only append, and the writer takes their bytes along. A thread that sends
+//! in a tight loop would make one system call per message that way; so after a few messages in
+//! quick succession the link is in *burst* mode: messages are only appended, a full buffer is
+//! written by whoever fills it, and the service thread writes what is left every [`BURST_TICK`].
+//! When a tick finds nothing to write, the burst is over.
+//!
+//! ```text
+//!            push                    push, quickly                 push
+//!   idle ----------> write inline -------------------> burst --------------> append only
+//!    ^                                                   |   buffer full: whoever filled it writes
+//!    '------- a tick of the service finds nothing <------'   each tick: the service writes
+//! ```
+//!
+//! Cost of a message in steady state: one lock, one copy (the encoding), no allocation; a clock
+//! read and the system call only outside of bursts.
+
+mod first;
+mod patience;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use weft_transport::{FragmentCursor, FragmentStep, PushError, TxChunk, TxHalf, TxStats};
+use weft_wire::{CloseReason, CongestionControl, Encode, Priority, Reliability};
+
+use crate::cell::LinkCell;
+use crate::clock::{now_ns, now_us};
+use crate::service::ServiceHandle;
+
+/// Two messages closer than this are in quick succession.
+const BURST_GAP_NS: u64 = 1_000;
+/// So many messages in quick succession begin a burst.
+const BURST_RUN: u32 = 8;
+/// In a burst, bytes that whoever appended the last of them writes at once.
+const BURST_FLUSH_LEN: usize = 48 * 1024;
+/// In a burst, how often the service thread writes what is left.
+pub(crate) const BURST_TICK: Duration = Duration::from_micros(50);
+/// Chunks that one thread writes before it leaves the rest to the service thread.
+const CHUNKS_PER_TURN: usize = 32;
+
+/// How long a message may wait for room, per congestion control (01 §8.3).
+#[derive(Clone, Copy, Debug)]
+pub struct CongestionWaits {
+    /// Before a droppable message is dropped.
+    pub drop: Duration,
+    /// The same for a message in fragments.
+    pub drop_fragments: Duration,
+    /// Before the transport is closed because a message that must not be dropped found no room.
+    pub block: Duration,
+}
+
+impl Default for CongestionWaits {
+    fn default() -> Self {
+        Self {
+            drop: Duration::from_millis(1),
+            drop_fragments: Duration::from_millis(50),
+            block: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    Queued,
+    /// No room in time, and the message may be dropped.
+    Dropped,
+    /// The transport is closed, or was closed because the message found no room.
+    Closed,
+}
+
+/// QoS of a message as the sender needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendQos {
+    pub(crate) priority: Priority,
+    pub(crate) reliability: Reliability,
+    pub(crate) congestion: CongestionControl,
+    pub(crate) express: bool,
+}
+
+/// The sending side of one transport.
+pub(crate) struct Sender {
+    state: Mutex<State>,
+    /// Woken when room appears or the transport closes.
+    room: Condvar,
+    waits: CongestionWaits,
+    service: ServiceHandle,
+    /// Messages dropped for lack of room.
+    pub(crate) dropped: AtomicU64,
+    /// The neighbour takes nothing, or too much was queued for it: to be closed.
+    pub(crate) unresponsive: AtomicBool,
+}
+
+struct State {
+    half: TxHalf,
+    /// In the order of their opening; the first is written to.
+    links: Vec<Arc<LinkCell>>,
+    /// What the socket did not take whole, and from where on.
+    partial: Option<(TxChunk, usize)>,
+    /// Somebody is writing.
+    writing: bool,
+    /// The socket is full; the service thread waits for it.
+    blocked: bool,
+    burst: bool,
+    run: u32,
+    last_write_ns: u64,
+    /// Threads that wait for room.
+    waiters: u32,
+    /// How often something was written: as long as it grows, the neighbour is not unresponsive.
+    progress: u64,
+    /// Droppable messages of these priorities are dropped without a wait until something was
+    /// written.
+    congested: u8,
+    /// Priorities of which one message that blocks first waits for room, see [`first`].
+    first_waits: u8,
+}
+
+impl State {
+    /// Appends a message.
+    #[inline]
+    fn push<M: Encode>(&mut self, message: &M, qos: SendQos) -> Result<(), PushError> {
+        if self.first_waits != 0 && self.is_behind_first(qos) {
+            return Err(PushError::Full);
+        }
+        self.half.push(qos.priority, qos.reliability, message)
+    }
+}
+
+impl Sender {
+    pub(crate) fn new(
+        half: TxHalf,
+        link: Arc<LinkCell>,
+        waits: CongestionWaits,
+        service: ServiceHandle,
+    ) -> Self {
+        Self {
+            state: Mutex::new(State {
+                half,
+                links: vec![link],
+                partial: None,
+                writing: false,
+                blocked: false,
+                burst: false,
+                run: 0,
+                last_write_ns: 0,
+                waiters: 0,
+                progress: 0,
+                congested: 0,
+                first_waits: 0,
+            }),
+            room: Condvar::new(),
+            waits,
+            service,
+            dropped: AtomicU64::new(0),
+            unresponsive: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message of the application and sees to it that it leaves.
+    #[inline]
+    pub(crate) fn send<M: Encode>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
+        let mut state = self.lock();
+        let sent = match state.push(message, qos) {
+            Ok(()) => Sent::Queued,
+            Err(error) => {
+                let (guard, sent) = self.push_slowly(state, message, qos, error);
+                state = guard;
+                sent
+            }
+        };
+        self.after_send(state, qos.express);
+        sent
+    }
+
+    /// Appends a message that another one will follow shortly; [`Sender::flush`] sends them all.
+    /// If it has to wait for room, it calls `before_waiting` first.
+    #[inline]
+    pub(crate) fn append<M: Encode>(
+        self: &Arc<Self>,
+        message: &M,
+        qos: SendQos,
+        before_waiting: impl FnOnce(),
+    ) -> Sent {
+        let mut state = self.lock();
+        let mut pushed = state.push(message, qos);
+        if pushed == Err(PushError::Full) {
+            drop(state);
+            before_waiting();
+            state = self.lock();
+            // What was written may have made room, and there is nobody else who would say so.
+            pushed = state.push(message, qos);
+        }
+        match pushed {
+            Ok(()) if qos.express => {
+                self.write(state);
+                Sent::Queued
+            }
+            Ok(()) => Sent::Queued,
+            Err(error) => self.push_slowly(state, message, qos, error).1,
+        }
+    }
+
+    /// Queues a control message: never waits, whatever the socket does.
+    pub(crate) fn append_control<M: Encode>(&self, message: &M) -> Sent {
+        let mut state = self.lock();
+        let (priority, reliability) = (Priority::Control, Reliability::Reliable);
+        let pushed = match state.half.push(priority, reliability, message) {
+            Err(PushError::TooBig) => {
+                let mut cursor = FragmentCursor::new(priority, reliability, message);
+                match state.half.push_fragments(&mut cursor) {
+                    Ok(FragmentStep::Done) => Ok(()),
+                    Ok(FragmentStep::Full) => {
+                        state.half.abort_fragments(cursor);
+                        Err(PushError::Full)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            other => other,
+        };
+        match pushed {
+            Ok(()) => Sent::Queued,
+            Err(PushError::Closed) => Sent::Closed,
+            Err(_) => {
+                self.unresponsive.store(true, Ordering::Relaxed);
+                Sent::Dropped
+            }
+        }
+    }
+
+    /// Writes what is queued, unless somebody else does already.
+    pub(crate) fn flush(self: &Arc<Self>) {
+        self.write(self.lock());
+    }
+
+    pub(crate) fn keep_alive(self: &Arc<Self>) {
+        let mut state = self.lock();
+        state.half.keep_alive();
+        state.half.release_idle();
+        self.write(state);
+    }
+
+    /// Says CLOSE after all that is queued; nothing more is accepted.
+    pub(crate) fn close(self: &Arc<Self>, reason: CloseReason) {
+        let mut state = self.lock();
+        state.half.close(reason);
+        self.room.notify_all();
+        self.write(state);
+    }
+
+    /// The transport is gone: whoever waits returns.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.lock();
+        state.half.clear();
+        state.half.close(CloseReason::GENERIC);
+        let _ = state.half.take();
+        state.links.clear();
+        state.partial = None;
+        self.room.notify_all();
+    }
+
+    /// The transport's links, the one that is written to first.
+    pub(crate) fn links(&self) -> Vec<Arc<LinkCell>> {
+        self.lock().links.clone()
+    }
+
+    pub(crate) fn writes_to(&self, link: &LinkCell) -> bool {
+        self.lock().links.first().is_some_and(|first| first.id == link.id)
+    }
+
+    pub(crate) fn add_link(&self, link: Arc<LinkCell>) {
+        self.lock().links.push(link);
+    }
+
+    /// A link is gone. With the first one, what it had taken is lost: what is queued does not go on
+    /// over the next, where it would arrive with a gap before it, and only CLOSE follows.
+    pub(crate) fn remove_link(&self, link: &LinkCell) {
+        let mut state = self.lock();
+        let was_first = state.links.first().is_some_and(|first| first.id == link.id);
+        state.links.retain(|other| other.id != link.id);
+        if was_first {
+            state.half.clear();
+            state.half.close(CloseReason::GENERIC);
+            state.partial = None;
+            state.blocked = false;
+            self.room.notify_all();
+        }
+    }
+
+    /// Nothing is queued, nothing is being written, and none that blocks first waits elsewhere.
+    pub(crate) fn is_drained(&self) -> bool {
+        let state = self.lock();
+        let is_idle = state.half.is_empty() && state.partial.is_none() && !state.writing;
+        state.links.is_empty() || is_idle && state.first_waits == 0
+    }
+
+    pub(crate) fn stats(&self) -> TxStats {
+        self.lock().half.stats()
+    }
+
+    /// The socket can be written again.
+    pub(crate) fn writable(self: &Arc<Self>) {
+        let mut state = self.lock();
+        state.blocked = false;
+        self.write(state);
+    }
+
+    /// One tick of a burst; returns false when the burst is over: nothing is left, or the socket is
+    /// full and the next write comes when it is not.
+    pub(crate) fn burst_tick(self: &Arc<Self>) -> bool {
+        let mut state = self.lock();
+        let empty = state.half.is_empty() && state.partial.is_none() && !state.writing;
+        if empty || state.blocked {
+            state.burst = false;
+            state.run = 0;
+            return false;
+        }
+        self.write(state);
+        true
+    }
+
+    /// Decides who writes what was just appended.
+    #[inline]
+    fn after_send<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>, express: bool) {
+        if state.writing || state.blocked {
+            return;
+        }
+        if express {
+            return self.write(state);
+        }
+        if state.burst {
+            if state.half.pending_bytes() >= BURST_FLUSH_LEN {
+                self.write(state);
+            }
+            return;
+        }
+        let quick = now_ns().saturating_sub(state.last_write_ns) < BURST_GAP_NS;
+        state.run = if quick { state.run + 1 } else { 0 };
+        if state.run >= BURST_RUN {
+            state.burst = true;
+            drop(state);
+            self.service.burst(Arc::clone(self));
+        } else {
+            self.write(state);
+        }
+    }
+
+    /// Writes until nothing is queued or the socket is full.
+    fn write<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) {
+        if state.writing || state.blocked {
+            return;
+        }
+        let Some(mut link) = state.links.first().cloned() else { return };
+        state.writing = true;
+        for _ in 0..CHUNKS_PER_TURN {
+            let next = state.partial.take();
+            let Some((chunk, start)) = next.or_else(|| state.half.take().map(|chunk| (chunk, 0)))
+            else {
+                state.writing = false;
+                state.last_write_ns = now_ns();
+                return;
+            };
+            if state.waiters > 0 {
+                // What was taken has made room.
+                self.room.notify_all();
+            }
+            drop(state);
+            let (written, outcome) = write_all(&link, &chunk.bytes()[start..]);
+            state = self.lock();
+            if written > 0 {
+                link.last_tx_us.store(now_us(), Ordering::Relaxed);
+                state.congested = 0;
+                state.progress += 1;
+            }
+            if outcome == Outcome::Whole {
+                state.half.recycle(chunk);
+                continue;
+            }
+            if state.links.first().is_none_or(|first| !Arc::ptr_eq(first, &link)) {
+                // The link was found to be gone meanwhile; the rest goes over the next one.
+                let Some(next) = state.links.first().cloned() else {
+                    state.writing = false;
+                    return;
+                };
+                link = next;
+                continue;
+            }
+            state.writing = false;
+            state.blocked = true;
+            if outcome == Outcome::SocketFull {
+                state.partial = Some((chunk, start + written));
+                drop(state);
+                self.service.wait_writable(&link, Arc::clone(self));
+            }
+            // The reader of a broken link sees it, too, and reports its end.
+            return;
+        }
+        // Others have their turn: the service thread goes on.
+        state.writing = false;
+        if !std::mem::replace(&mut state.burst, true) {
+            drop(state);
+            self.service.burst(Arc::clone(self));
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Whole,
+    SocketFull,
+    Broken,
+}
+
+fn write_all(link: &LinkCell, bytes: &[u8]) -> (usize, Outcome) {
+    let mut written = 0;
+    while written < bytes.len() {
+        match link.link.write(&bytes[written..]) {
+            Ok(0) => return (written, Outcome::Broken),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                return (written, Outcome::SocketFull);
+            }
+            Err(_) => return (written, Outcome::Broken),
+        }
+    }
+    (written, Outcome::Whole)
+}

@@ -1,0 +1,71 @@
+//! One open transport: its sending side, its receiving side, and who is behind it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use weft_node::{FaceId, Inbound};
+use weft_transport::{Negotiated, RxHalf};
+use weft_wire::ZenohId;
+
+use crate::route::Route;
+use crate::sender::Sender;
+
+/// A connected neighbour.
+pub(crate) struct Transport {
+    pub(crate) face: FaceId,
+    pub(crate) zid: ZenohId,
+    pub(crate) sender: Arc<Sender>,
+    /// Held by the thread that reads one of the transport's links, while it handles what it read.
+    inbound: Mutex<Inbound<Arc<Route>>>,
+    /// The reader is to let go of routes that are out of date.
+    purge: AtomicBool,
+    /// The list of neighbours to flush that it is in (see [`Dirty`](crate::plane::Dirty)).
+    pub(crate) dirty_mark: AtomicU64,
+}
+
+impl Transport {
+    pub(crate) fn new(
+        face: FaceId,
+        negotiated: &Negotiated,
+        sender: Arc<Sender>,
+        rx: RxHalf,
+    ) -> Self {
+        Self {
+            face,
+            zid: negotiated.zid,
+            sender,
+            inbound: Mutex::new(Inbound::new(face, rx)),
+            purge: AtomicBool::new(false),
+            dirty_mark: AtomicU64::new(0),
+        }
+    }
+
+    /// Lets go of routes that are out of date: at once, or if the transport is being read, when its
+    /// reader is done.
+    pub(crate) fn purge(&self) {
+        self.purge.store(true, Ordering::SeqCst);
+        self.purge_if_asked();
+    }
+
+    /// The same for the reader, after it has released `inbound`.
+    ///
+    /// Whoever asks and finds `inbound` locked has asked before the reader looks here.
+    pub(crate) fn purge_if_asked(&self) {
+        if !self.purge.load(Ordering::SeqCst) {
+            return;
+        }
+        let mut inbound = match self.inbound.try_lock() {
+            Ok(inbound) => inbound,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        if self.purge.swap(false, Ordering::SeqCst) {
+            inbound.purge();
+        }
+    }
+
+    /// Nobody else reads while the guard lives.
+    pub(crate) fn lock_inbound(&self) -> std::sync::MutexGuard<'_, Inbound<Arc<Route>>> {
+        self.inbound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
