@@ -1,0 +1,286 @@
+//! From a [`Config`] to its [`Effective`] values.
+//!
+//! The types of the values were checked against the table when they were set; here only contradictions between them are
+//! left to find.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use weft_keyexpr::KeyExpr;
+use weft_link::scouting::Group;
+use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher};
+
+use super::effective::{
+    Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Listen,
+    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Timestamping, Tx, Unicast,
+};
+use super::error::{ConfigError, ConfigErrorKind};
+use super::schema::{self, Place};
+use super::{Config, endpoint, kind};
+use crate::value::Value;
+
+/// Names of the priorities in `transport/link/tx/queue/size`, most urgent first.
+const PRIORITIES: [&str; 8] = [
+    "control",
+    "real_time",
+    "interactive_high",
+    "interactive_low",
+    "data_high",
+    "data",
+    "data_low",
+    "background",
+];
+
+pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
+    let values = Values { config, mode: config.mode() };
+    let max_message_size = values.size("transport/link/rx/max_message_size");
+    let effective = Effective {
+        mode: values.mode,
+        id: values.parsed("id"),
+        metadata: values.set("metadata").map(|value| value.to_json()),
+        namespace: values.parsed("namespace"),
+        connect: Connect {
+            neighbours: values.list("connect/endpoints").iter().map(kind::endpoints).collect(),
+            attempts: values.attempts("connect"),
+        },
+        listen: Listen {
+            endpoints: values.list("listen/endpoints").iter().flat_map(kind::endpoints).collect(),
+            attempts: values.attempts("listen"),
+        },
+        open: OpenConditions {
+            connect_scouted: values.bool("open/return_conditions/connect_scouted"),
+            declares: values.bool("open/return_conditions/declares"),
+        },
+        scouting: values.scouting(),
+        timestamping: Timestamping {
+            enabled: values.bool("timestamping/enabled"),
+            drop_future: values.bool("timestamping/drop_future_timestamp"),
+        },
+        queries_default_timeout: values.ms("queries_default_timeout"),
+        interests_timeout: values.ms("routing/interests/timeout"),
+        unicast: Unicast {
+            open_timeout: values.ms("transport/unicast/open_timeout"),
+            accept_timeout: values.ms("transport/unicast/accept_timeout"),
+            accept_pending_max: values.size("transport/unicast/accept_pending"),
+            sessions_max: values.size("transport/unicast/max_sessions"),
+            links_per_session_max: values.size("transport/unicast/max_links"),
+        },
+        tx: values.tx(),
+        rx: Rx {
+            buffer_len: values.size("transport/link/rx/buffer_size"),
+            message_len_max: max_message_size,
+        },
+        limits: Limits {
+            links_max: values.size("limits/links"),
+            declarations_per_session_max: values.size("limits/declarations_per_session"),
+            interests_per_session_max: values.size("limits/interests_per_session"),
+            queries_pending_max: values.size("limits/queries_pending"),
+            fragments_pending_len_max: match values.set("limits/fragments_pending_bytes") {
+                Some(_) => values.size("limits/fragments_pending_bytes"),
+                None => max_message_size,
+            },
+            control_backlog_len_max: values.size("limits/control_backlog_bytes"),
+            key_expr_len_max: values.size("limits/keyexpr_len"),
+            key_expr_chunks_max: values.size("limits/keyexpr_chunks"),
+        },
+        adminspace: Adminspace {
+            enabled: values.bool("adminspace/enabled"),
+            read: values.bool("adminspace/permissions/read"),
+            write: values.bool("adminspace/permissions/write"),
+        },
+        aggregation: Aggregation {
+            subscribers: values.key_exprs("aggregation/subscribers"),
+            publishers: values.key_exprs("aggregation/publishers"),
+        },
+    };
+    check_retry("connect", &effective.connect.attempts)?;
+    check_retry("listen", &effective.listen.attempts)?;
+    check_endpoints("connect/endpoints", effective.connect.neighbours.iter().flatten())?;
+    check_endpoints("listen/endpoints", &effective.listen.endpoints)?;
+    check_group(effective.scouting.multicast.address)?;
+    Ok(effective)
+}
+
+fn check_endpoints<'a>(
+    path: &str,
+    endpoints: impl IntoIterator<Item = &'a Endpoint>,
+) -> Result<(), ConfigError> {
+    for it in endpoints {
+        endpoint::check(it).map_err(|error| ConfigErrorKind::Conflict {
+            path: path.to_owned(),
+            reason: format!("`{it}`: {error}"),
+        })?;
+    }
+    Ok(())
+}
+
+fn check_group(address: SocketAddr) -> Result<(), ConfigError> {
+    let group = Group::new(address, 1);
+    group.map(drop).map_err(|error| {
+        let path = "scouting/multicast/address".to_owned();
+        ConfigErrorKind::Conflict { path, reason: error.to_string() }.into()
+    })
+}
+
+fn check_retry(branch: &str, attempts: &Attempts) -> Result<(), ConfigError> {
+    if attempts.retry.period_max >= attempts.retry.period_init {
+        return Ok(());
+    }
+    Err(ConfigErrorKind::Conflict {
+        path: format!("{branch}/retry/period_max_ms"),
+        reason: "it is less than period_init_ms".to_owned(),
+    }
+    .into())
+}
+
+/// Reads resolved values. The types are those of the table, where every value has been checked.
+struct Values<'a> {
+    config: &'a Config,
+    mode: WhatAmI,
+}
+
+impl Values<'_> {
+    fn value(&self, path: &str) -> Value {
+        match schema::find(path) {
+            Place::Key(key, _) => self.config.resolve(key, self.mode),
+            Place::Branch | Place::Unknown => unreachable!("`{path}` is in the table"),
+        }
+    }
+
+    /// A value that may be null.
+    fn set(&self, path: &str) -> Option<Value> {
+        Some(self.value(path)).filter(|value| *value != Value::Null)
+    }
+
+    fn bool(&self, path: &str) -> bool {
+        self.value(path) == Value::Bool(true)
+    }
+
+    fn integer(&self, path: &str) -> i64 {
+        let integer = self.value(path).as_integer();
+        let integer = integer.and_then(|integer| i64::try_from(integer).ok());
+        integer.expect("it has a default, and the bounds in the table fit")
+    }
+
+    /// A length or a number of things; more than the machine can count is as many as it can.
+    fn size(&self, path: &str) -> usize {
+        usize::try_from(self.integer(path)).unwrap_or(usize::MAX)
+    }
+
+    fn ms(&self, path: &str) -> Duration {
+        Duration::from_millis(self.integer(path).unsigned_abs())
+    }
+
+    fn us(&self, path: &str) -> Duration {
+        Duration::from_micros(self.integer(path).unsigned_abs())
+    }
+
+    fn parsed<T: core::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.value(path).as_text()?.parse().ok()
+    }
+
+    fn list(&self, path: &str) -> Vec<Value> {
+        match self.value(path) {
+            Value::List(items) => items,
+            _ => Vec::new(),
+        }
+    }
+
+    fn key_exprs(&self, path: &str) -> Vec<KeyExpr> {
+        let items = self.list(path);
+        items.iter().filter_map(|item| item.as_text()?.parse().ok()).collect()
+    }
+
+    fn modes(&self, path: &str) -> WhatAmIMatcher {
+        kind::modes(&self.value(path)).unwrap_or_default()
+    }
+
+    fn attempts(&self, branch: &str) -> Attempts {
+        let path = |name: &str| schema::join(branch, name);
+        let timeout = path("timeout_ms");
+        let factor = self.value(&path("retry/period_increase_factor"));
+        Attempts {
+            timeout: (self.integer(&timeout) >= 0).then(|| self.ms(&timeout)),
+            exit_on_failure: self.bool(&path("exit_on_failure")),
+            retry: Retry {
+                period_init: self.ms(&path("retry/period_init_ms")),
+                period_max: self.ms(&path("retry/period_max_ms")),
+                increase_factor: match factor {
+                    Value::Float(factor) => factor,
+                    factor => factor.as_integer().unwrap_or(1) as f64,
+                },
+            },
+        }
+    }
+
+    fn scouting(&self) -> Scouting {
+        Scouting {
+            timeout: self.ms("scouting/timeout"),
+            delay: self.ms("scouting/delay"),
+            multicast: MulticastScouting {
+                enabled: self.bool("scouting/multicast/enabled"),
+                address: self.parsed("scouting/multicast/address").expect("it has a default"),
+                interfaces: interfaces(
+                    self.value("scouting/multicast/interface").as_text().unwrap_or_default(),
+                ),
+                ttl: self.integer("scouting/multicast/ttl") as u8, // the table allows 1 to 255
+                autoconnect: self.autoconnect("scouting/multicast"),
+                listen: self.bool("scouting/multicast/listen"),
+            },
+            gossip: Gossip {
+                enabled: self.bool("scouting/gossip/enabled"),
+                multihop: self.bool("scouting/gossip/multihop"),
+                target: self.modes("scouting/gossip/target"),
+                autoconnect: self.autoconnect("scouting/gossip"),
+            },
+        }
+    }
+
+    fn autoconnect(&self, branch: &str) -> AutoConnect {
+        let strategies = self.value(&schema::join(branch, "autoconnect_strategy"));
+        let strategy =
+            |target: &str| match strategies.member(target).unwrap_or(&strategies).as_text() {
+                Some("greater-zid") => Strategy::GreaterZid,
+                _ => Strategy::Always,
+            };
+        AutoConnect {
+            modes: self.modes(&schema::join(branch, "autoconnect")),
+            to_router: strategy("to_router"),
+            to_peer: strategy("to_peer"),
+            to_client: strategy("to_client"),
+        }
+    }
+
+    fn tx(&self) -> Tx {
+        let drop = "transport/link/tx/queue/congestion_control/drop";
+        let block = "transport/link/tx/queue/congestion_control/block";
+        Tx {
+            lease: self.ms("transport/link/tx/lease"),
+            keep_alive: self.integer("transport/link/tx/keep_alive") as u8, // the table allows 1 to 255
+            batch_size: self.integer("transport/link/tx/batch_size") as u16, // the table allows up to 65,535
+            sequence_number_resolution: match self
+                .value("transport/link/tx/sequence_number_resolution")
+                .as_text()
+            {
+                Some("8bit") => Bits::U8,
+                Some("16bit") => Bits::U16,
+                Some("64bit") => Bits::U64,
+                _ => Bits::U32,
+            },
+            queue_sizes: PRIORITIES
+                .map(|name| self.size(&schema::join("transport/link/tx/queue/size", name))),
+            wait_before_drop: self.us(&schema::join(drop, "wait_before_drop")),
+            wait_before_drop_fragments_max: self
+                .us(&schema::join(drop, "max_wait_before_drop_fragments")),
+            wait_before_close: self.us(&schema::join(block, "wait_before_close")),
+            batching: self.bool("transport/link/tx/queue/batching/enabled"),
+            batching_time_limit: self.ms("transport/link/tx/queue/batching/time_limit"),
+        }
+    }
+}
+
+/// The interfaces in a comma-separated list; none for `auto`.
+fn interfaces(text: &str) -> Vec<String> {
+    let names = text.split(',').map(str::trim);
+    names.filter(|name| !name.is_empty() && *name != "auto").map(str::to_owned).collect()
+}

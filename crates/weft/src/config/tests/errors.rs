@@ -1,0 +1,147 @@
+//! What is refused, and how that is told.
+
+use super::super::*;
+use super::{error, json5, with};
+
+#[test]
+fn unknown_keys_name_the_nearest_and_the_place() {
+    assert_eq!(
+        error("{\n  listen: {\n    endpoint: [],\n  },\n}"),
+        "3:15: unknown key `listen/endpoint`; did you mean `listen/endpoints`?"
+    );
+    assert_eq!(error("{ scoutin: {} }"), "1:12: unknown key `scoutin`; did you mean `scouting`?");
+    assert_eq!(
+        error("{ listen: { endpoints: { rooter: [] } } }"),
+        "1:34: unknown key `listen/endpoints/rooter`; did you mean `listen/endpoints/router`?"
+    );
+    assert_eq!(
+        error("{ connect: { endpoints: [{ locator: [] }] } }"),
+        "1:37: unknown key `connect/endpoints/0/locator`; did you mean `connect/endpoints/0/locators`?"
+    );
+    let config = Config::default();
+    for result in [
+        config.json("mode/x"),
+        config.effective_json("listen/endpoints/x"),
+        config.json("transport/lnk"),
+        config.json("mode/"),
+    ] {
+        assert!(matches!(result.unwrap_err().kind(), ConfigErrorKind::UnknownKey { .. }));
+    }
+    let removed = Config::default().remove("nowhere").unwrap_err();
+    assert!(matches!(removed.kind(), ConfigErrorKind::UnknownKey { .. }));
+    assert!(Config::from_json5("{'': 1}").is_err());
+}
+
+#[test]
+fn values_of_another_type_tell_what_is_expected() {
+    assert_eq!(
+        error("{ scouting: { delay: '5' } }"),
+        "1:22: `scouting/delay` is a string; expected an integer from 0"
+    );
+    assert_eq!(error("{ scouting: 5 }"), "1:13: `scouting` is an integer; expected an object");
+    assert_eq!(error("[]"), "1:1: the configuration is a list; expected an object");
+    assert_eq!(
+        error("{ connect: { endpoints: 'tcp/a:1' } }"),
+        "1:25: `connect/endpoints` is a string; expected a list of endpoints, such as [\"tcp/localhost:7447\"]"
+    );
+    let mut config = Config::default();
+    let error = config.insert_json5("transport/link/tx/queue/size", "{\n data: 2.5 }").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "2:8: `transport/link/tx/queue/size/data` is a number with a fraction; expected an integer from 1 to 16"
+    );
+    assert_eq!(
+        (error.path(), error.line_and_column()),
+        (Some("transport/link/tx/queue/size/data"), Some((2, 8)))
+    );
+}
+
+#[test]
+fn values_are_checked() {
+    let refused = [
+        ("transport/link/tx/batch_size", "65536"),
+        ("transport/link/tx/batch_size", "255"),
+        ("transport/link/tx/queue/size/data", "0"),
+        ("transport/link/tx/queue/size/data", "17"),
+        ("connect/timeout_ms", "-2"),
+        ("connect/retry/period_increase_factor", "0.9"),
+        ("transport/link/tx/sequence_number_resolution", "'24bit'"),
+        ("id", "'0a'"),
+        ("id", "'A1'"),
+        ("id", "''"),
+        ("id", "'123456789012345678901234567890123'"),
+        ("namespace", "'a/**'"),
+        ("namespace", "'/a'"),
+        ("aggregation/subscribers", "['a//b']"),
+        ("connect/endpoints", "['tcp']"),
+        ("connect/endpoints", "[{strategy: 'some', locators: []}]"),
+        ("connect/endpoints", "[{strategy: 'allOf'}]"),
+        ("listen/endpoints", "[{locators: ['tcp/a:1']}]"),
+        ("scouting/multicast/address", "'224.0.0.224'"),
+        ("scouting/multicast/autoconnect", "['rooter']"),
+        ("scouting/multicast/autoconnect", "'router|'"),
+        ("scouting/gossip/target", "['client']"),
+        ("region_name", "''"),
+        ("gateway/south", "'manual'"),
+        ("mode", "'broker'"),
+        ("plugins", "[]"),
+        ("transport/link/protocols", "['tcp', 1]"),
+    ];
+    for (path, text) in refused {
+        let mut config = Config::default();
+        let error = config.insert_json5(path, text).unwrap_err();
+        let expected = matches!(
+            error.kind(),
+            ConfigErrorKind::InvalidValue { .. } | ConfigErrorKind::WrongType { .. }
+        );
+        assert!(expected, "{path} {text}: {error}");
+        assert_eq!(config, Config::default());
+    }
+    let accepted = [
+        ("id", "'12345678901234567890123456789012'"),
+        ("connect/endpoints", "['tcp/a:1?rel=1#so_sndbuf=5']"),
+        ("scouting/multicast/autoconnect", "'router|peer'"),
+        ("scouting/multicast/autoconnect", "''"),
+        ("scouting/multicast/address", "'[ff02::224]:7446'"),
+        ("namespace", "'a/@b'"),
+        ("mode", "null"),
+    ];
+    for (path, text) in accepted {
+        with(path, text);
+    }
+}
+
+#[test]
+fn contradictions_are_found_when_everything_is_known() {
+    let config = json5("{ connect: { retry: { period_max_ms: { client: 10 } } }, mode: 'client' }");
+    let error = config.effective().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "invalid `connect/retry/period_max_ms`: it is less than period_init_ms"
+    );
+}
+
+#[test]
+fn a_refused_insertion_changes_nothing() {
+    let mut config = with("scouting/delay", "5");
+    let before = config.clone();
+    assert!(config.insert_json5("scouting", "{ delay: 6, timeout: 'x' }").is_err());
+    assert!(config.insert_cli(":{ mode: 5 }").is_err());
+    assert_eq!(config, before);
+}
+
+#[test]
+fn a_string_without_quotes_is_explained() {
+    let error = |path, text| Config::default().insert_json5(path, text).unwrap_err().to_string();
+    assert_eq!(
+        error("mode", "client"),
+        "value of `mode`:1:1: expected value; a string needs quotes: \"client\""
+    );
+    let secret = error("transport/auth/usrpwd/password", "hunter2");
+    assert_eq!(
+        secret,
+        "value of `transport/auth/usrpwd/password`:1:1: expected value; a string needs quotes: \"…\""
+    );
+    assert_eq!(error("scouting/delay", "soon"), "value of `scouting/delay`:1:1: expected value");
+    assert_eq!(error("listen", "{"), "value of `listen`:1:1: EOF parsing object");
+}

@@ -1,0 +1,321 @@
+//! The session's ears: from what the runtime reports to the application's handlers.
+//!
+//! Handlers run with no lock of this crate held: each is looked up, shared, the lock released, then
+//! it is called.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use weft_keyexpr::KeyExpr;
+use weft_node::{Consolidator, NodeEvent};
+use weft_runtime::{IncomingQuery, IncomingReply, LinkInfo, Runtime, SessionHandler};
+use weft_wire::{EntityGlobalId, ZenohId};
+
+use crate::handlers::Callback;
+use crate::info::{Event, EventKind, Neighbourhood, TransportInfo};
+use crate::key::Namespace;
+use crate::listener::{Ending, Listener, Listeners};
+use crate::matching::{Matching, MatchingStatus};
+use crate::query::{self, Query};
+use crate::reply::{self, Reply, ReplyError};
+use crate::sample::Sample;
+use crate::select::Select;
+
+/// A query that waits for answers.
+pub(crate) struct PendingGet {
+    pub(crate) listener: Arc<Listener<Reply>>,
+    /// As the network knows it.
+    pub(crate) key: KeyExpr,
+    /// Replies may be on other keys.
+    pub(crate) any_key: bool,
+    /// Filter and projection that are applied here, because others ignore them.
+    pub(crate) select: Option<Select>,
+    /// They are applied to what consolidation has let through, not before.
+    pub(crate) select_late: bool,
+    pub(crate) progress: Mutex<GetProgress>,
+}
+
+/// What changes while a query waits for answers.
+pub(crate) struct GetProgress {
+    pub(crate) consolidator: Consolidator<Reply>,
+    /// A timeout was reported.
+    pub(crate) timed_out: bool,
+}
+
+impl PendingGet {
+    /// Delivers what consolidation has let through.
+    fn deliver(&self, reply: Reply) {
+        let late = self.select.as_ref().filter(|_| self.select_late);
+        let selected = match late {
+            Some(select) => reply.selected(select),
+            None => Some(reply),
+        };
+        if let Some(reply) = selected {
+            self.listener.call(reply);
+        }
+    }
+
+    fn deliver_held(&self) {
+        let held = lock(&self.progress).consolidator.finish();
+        for reply in held {
+            self.deliver(reply);
+        }
+    }
+}
+
+/// A liveliness query that waits for answers.
+pub(crate) struct PendingTokens {
+    pub(crate) listener: Arc<Listener<Reply>>,
+    /// Keys that were reported; the session's own tokens come back from a router, too.
+    pub(crate) seen: HashSet<KeyExpr>,
+}
+
+/// A session's handlers.
+pub(crate) struct Core {
+    me: Weak<Self>,
+    /// Set when the runtime is there, before anything can listen.
+    runtime: OnceLock<Weak<Runtime>>,
+    pub(crate) zid: ZenohId,
+    pub(crate) namespace: Namespace,
+    /// The channels of subscribers, to be closed with them. Their calls are the runtime's.
+    subscribers: Mutex<HashMap<u32, Callback<Sample>>>,
+    queryables: Listeners<Query>,
+    /// Those whose replies are filtered and projected.
+    selecting: Mutex<HashSet<u32>>,
+    gets: Mutex<HashMap<u32, Arc<PendingGet>>>,
+    token_gets: Mutex<HashMap<u32, PendingTokens>>,
+    pub(crate) token_subscribers: Listeners<Sample>,
+    pub(crate) matching: Matching,
+    pub(crate) neighbourhood: Neighbourhood,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Core {
+    pub(crate) fn new(zid: ZenohId, namespace: Namespace) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            runtime: OnceLock::new(),
+            zid,
+            namespace,
+            subscribers: Mutex::default(),
+            queryables: Listeners::default(),
+            selecting: Mutex::default(),
+            gets: Mutex::default(),
+            token_gets: Mutex::default(),
+            token_subscribers: Listeners::default(),
+            matching: Matching::default(),
+            neighbourhood: Neighbourhood::default(),
+        })
+    }
+
+    /// Handlers are called by this runtime.
+    pub(crate) fn attach(&self, runtime: &Arc<Runtime>) {
+        let _ = self.runtime.set(Arc::downgrade(runtime));
+    }
+
+    /// Calls `call` on an event thread, in order with what else concerns the entity `id`.
+    pub(crate) fn call_in_order(&self, id: u32, call: impl FnOnce(&Self) + Send + 'static) {
+        let runtime = self.runtime.get().and_then(Weak::upgrade);
+        if let (Some(runtime), Some(core)) = (runtime, self.me.upgrade()) {
+            runtime.call_in_order(id, move || call(&core));
+        }
+    }
+
+    pub(crate) fn tell_matching(&self, listener: u32, status: MatchingStatus) {
+        self.call_in_order(listener, move |core| core.matching.call(listener, status));
+    }
+
+    pub(crate) fn add_subscriber(&self, id: u32, callback: Callback<Sample>) {
+        lock(&self.subscribers).insert(id, callback);
+    }
+
+    /// Closes the channel of a subscriber: what it blocks returns.
+    pub(crate) fn close_subscriber(&self, id: u32) {
+        let callback = lock(&self.subscribers).remove(&id);
+        if let Some(callback) = callback {
+            callback.close();
+        }
+    }
+
+    /// Closes every channel, so that whoever delivers to one returns.
+    pub(crate) fn close_channels(&self) {
+        let subscribers: Vec<_> = lock(&self.subscribers).values().cloned().collect();
+        subscribers.iter().for_each(Callback::close);
+        let gets: Vec<_> = lock(&self.gets).values().map(|get| Arc::clone(&get.listener)).collect();
+        let tokens: Vec<_> =
+            lock(&self.token_gets).values().map(|get| Arc::clone(&get.listener)).collect();
+        gets.iter().chain(&tokens).for_each(|listener| listener.close());
+        self.queryables.close_all();
+        self.token_subscribers.close_all();
+        self.matching.close_all();
+        self.neighbourhood.close_all();
+    }
+
+    /// Lets go of every handler: channels end, pending queries end without further replies.
+    ///
+    /// What a handler captured may call back when it is dropped, so no lock is held then.
+    pub(crate) fn clear(&self) {
+        let subscribers = std::mem::take(&mut *lock(&self.subscribers));
+        let gets = std::mem::take(&mut *lock(&self.gets));
+        let token_gets = std::mem::take(&mut *lock(&self.token_gets));
+        drop((subscribers, gets, token_gets));
+        self.queryables.clear();
+        self.token_subscribers.clear();
+        self.matching.clear();
+        self.neighbourhood.clear();
+    }
+
+    pub(crate) fn add_queryable(&self, id: u32, callback: Callback<Query>, auto_select: bool) {
+        if auto_select {
+            lock(&self.selecting).insert(id);
+        }
+        self.queryables.add(id, callback);
+    }
+
+    pub(crate) fn end_queryable(&self, id: u32) {
+        self.queryables.end(id);
+        lock(&self.selecting).remove(&id);
+    }
+
+    pub(crate) fn add_get(&self, query: u32, get: PendingGet) -> Ending {
+        let ending = get.listener.ending();
+        lock(&self.gets).insert(query, Arc::new(get));
+        ending
+    }
+
+    pub(crate) fn add_token_get(&self, query: u32, callback: Callback<Reply>) -> Ending {
+        let listener = Listener::new(callback);
+        let ending = listener.ending();
+        let get = PendingTokens { listener, seen: HashSet::new() };
+        lock(&self.token_gets).insert(query, get);
+        ending
+    }
+
+    /// Lets go of a query's handler.
+    pub(crate) fn forget_get(&self, query: u32) {
+        let get = lock(&self.gets).remove(&query);
+        let tokens = lock(&self.token_gets).remove(&query);
+        drop((get, tokens));
+    }
+
+    fn token(&self, subscribers: &[u32], key: &KeyExpr, alive: bool) {
+        let Some(key) = self.namespace.inward(key) else { return };
+        for id in subscribers {
+            self.token_subscribers.call(*id, Sample::token(key.clone(), alive));
+        }
+    }
+
+    fn token_reply(&self, query: u32, key: &KeyExpr) {
+        let Some(inner) = self.namespace.inward(key) else { return };
+        let listener = {
+            let mut gets = lock(&self.token_gets);
+            let Some(get) = gets.get_mut(&query) else { return };
+            if !get.seen.insert(key.clone()) {
+                return;
+            }
+            Arc::clone(&get.listener)
+        };
+        listener.call(Reply::data(Sample::token(inner, true), None));
+    }
+
+    /// The query's time is over (02 §4.6 step 6).
+    fn query_timeout(&self, query: u32) {
+        let get = lock(&self.gets).get(&query).cloned();
+        if let Some(get) = get {
+            return report_timeout(&get);
+        }
+        let listener = lock(&self.token_gets).get(&query).map(|get| Arc::clone(&get.listener));
+        if let Some(listener) = listener {
+            listener.call(Reply::error(ReplyError::timeout(), None));
+        }
+    }
+
+    fn query_final(&self, query: u32) {
+        let ended = lock(&self.gets).remove(&query);
+        if let Some(get) = ended {
+            get.deliver_held();
+        }
+    }
+}
+
+/// Once: what was held back, then the error.
+fn report_timeout(get: &PendingGet) {
+    let reported = std::mem::replace(&mut lock(&get.progress).timed_out, true);
+    if !reported {
+        get.deliver_held();
+        get.listener.call(Reply::error(ReplyError::timeout(), None));
+    }
+}
+
+impl SessionHandler for Core {
+    fn event(&self, event: NodeEvent) {
+        match event {
+            NodeEvent::Matching { id, matching } => {
+                let tell = |listener, status| self.tell_matching(listener, status);
+                self.matching.changed(id, matching, tell);
+            }
+            NodeEvent::Token { subscribers, key, alive } => self.token(&subscribers, &key, alive),
+            NodeEvent::TokenReply { query, key } => self.token_reply(query, &key),
+            NodeEvent::TokenQueryFinal { query } => self.forget_get(query),
+            NodeEvent::QueryTimeout { query } => self.query_timeout(query),
+            NodeEvent::QueryFinal { query } => self.query_final(query),
+            NodeEvent::NeighbourUp { zid, whatami, qos, .. } => {
+                tracing::info!(own = %self.zid, %zid, %whatami, "neighbour connected");
+                let object = TransportInfo { zid, whatami, is_qos: qos };
+                Neighbourhood::transport(self, &Event { kind: EventKind::Opened, object });
+            }
+            NodeEvent::NeighbourDown { zid, why, .. } => {
+                tracing::info!(own = %self.zid, %zid, why, "neighbour gone");
+                Neighbourhood::transport_gone(self, zid);
+            }
+            NodeEvent::Warning { text } => tracing::warn!(own = %self.zid, "{text}"),
+            _ => {}
+        }
+    }
+
+    fn link_up(&self, zid: ZenohId, link: LinkInfo) {
+        Neighbourhood::link(self, &Event { kind: EventKind::Opened, object: (zid, link) });
+    }
+
+    fn link_down(&self, zid: ZenohId, link: LinkInfo) {
+        Neighbourhood::link(self, &Event { kind: EventKind::Closed, object: (zid, link) });
+    }
+
+    fn query(&self, incoming: IncomingQuery<'_>) {
+        let Some(key) = self.namespace.inward(incoming.key) else { return };
+        let shared = Arc::new(query::Shared::new(&incoming, key, self));
+        for id in incoming.queryables {
+            let Some(listener) = self.queryables.find(*id) else { continue };
+            let source = EntityGlobalId { zid: self.zid, eid: *id };
+            let auto_select = lock(&self.selecting).contains(id);
+            let query = Query::new(Arc::clone(&shared), source, auto_select);
+            incoming.handle.call(move || listener.call(query));
+        }
+    }
+
+    fn reply(&self, query: u32, incoming: IncomingReply<'_>) {
+        let get = lock(&self.gets).get(&query).cloned();
+        let Some(get) = get else { return };
+        let Some(reply) = reply::received(&incoming, &get, &self.namespace) else { return };
+        if reply.is_timeout() {
+            // Another node's timer was faster than this one's.
+            return report_timeout(&get);
+        }
+        let early = get.select.as_ref().filter(|_| !get.select_late);
+        let selected = match early {
+            Some(select) => reply.selected(select),
+            None => Some(reply),
+        };
+        let Some(reply) = selected else { return };
+        let delivered = match reply.stamped_key() {
+            None => Some(reply),
+            Some((key, stamp)) => lock(&get.progress).consolidator.accept(&key, stamp, reply),
+        };
+        if let Some(reply) = delivered {
+            get.deliver(reply);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Publishing: single puts and publishers.
+
+use std::sync::{Arc, Weak};
+
+use weft_keyexpr::KeyExpr;
+use weft_node::Locality;
+use weft_runtime::{PublisherSlot, Runtime, SampleQos};
+use weft_wire::{
+    CongestionControl, Del, EntityGlobalId, Priority, PushBody, Put, Qos, Reliability, SourceInfo,
+    Timestamp,
+};
+
+use crate::encoding::Encoding;
+use crate::error::{Error, Result};
+use crate::handlers::FifoChannel;
+use crate::key::IntoKeyExpr;
+use crate::matching::{MatchingListenerBuilder, MatchingStatus};
+use crate::resolve::immediate;
+use crate::session::{Session, SessionInner};
+use crate::zbytes::ZBytes;
+
+/// What travels with a payload.
+#[derive(Clone, Debug, Default)]
+struct Extras {
+    encoding: Option<Encoding>,
+    attachment: Option<ZBytes>,
+    timestamp: Option<Timestamp>,
+    source_info: Option<SourceInfo>,
+}
+
+/// Lends the message of a put (`Some` payload) or of a deletion to `send`.
+fn with_body<T>(
+    payload: Option<&ZBytes>,
+    encoding: &Encoding,
+    extras: &Extras,
+    send: impl FnOnce(PushBody<'_>) -> T,
+) -> T {
+    let attachment = extras.attachment.as_ref().map(ZBytes::to_bytes);
+    let attachment = attachment.as_deref();
+    let Extras { timestamp, source_info, .. } = *extras;
+    match payload {
+        Some(payload) => send(PushBody::Put(Put {
+            timestamp,
+            encoding: encoding.to_wire(),
+            source_info,
+            attachment,
+            payload: &payload.to_bytes(),
+            ..Put::default()
+        })),
+        None => send(PushBody::Del(Del { timestamp, source_info, attachment, ..Del::default() })),
+    }
+}
+
+/// Options that a single put and a publisher share.
+macro_rules! quality {
+    () => {
+        /// What happens where there is no room. Default: drop.
+        ///
+        /// - [`Drop`](CongestionControl::Drop): waits for up to `transport/link/tx/queue/
+        ///   congestion_control/drop/wait_before_drop`, 1 ms, then drops the sample.
+        /// - [`Block`](CongestionControl::Block): waits. A neighbour that takes nothing at all for
+        ///   `…/block/wait_before_close`, 5 s, is closed as unresponsive.
+        /// - [`BlockFirst`](CongestionControl::BlockFirst): waits as Drop does. If there is no room by
+        ///   then, one sample of a priority and neighbour waits on as with Block, but elsewhere, while
+        ///   the publisher goes on; those that come meanwhile are dropped.
+        pub const fn congestion_control(mut self, value: CongestionControl) -> Self {
+            self.how.qos = Qos::new(self.how.qos.priority(), value, self.how.qos.express());
+            self
+        }
+
+        /// Which samples go first. Default: data. [`Priority::Control`] is the protocol's own and
+        /// counts as real time.
+        pub const fn priority(mut self, value: Priority) -> Self {
+            let value = match value {
+                Priority::Control => Priority::RealTime,
+                other => other,
+            };
+            self.how.qos =
+                Qos::new(value, self.how.qos.congestion_control(), self.how.qos.express());
+            self
+        }
+
+        /// Sends at once, without waiting for company in the batch. Default: no. Without it, a sample
+        /// leaves at once, too, unless the link is busy or samples come in quick succession.
+        pub const fn express(mut self, value: bool) -> Self {
+            self.how.qos =
+                Qos::new(self.how.qos.priority(), self.how.qos.congestion_control(), value);
+            self
+        }
+
+        /// The channel to use. Default: reliable. Over TCP and Unix sockets nothing is lost on either.
+        pub const fn reliability(mut self, value: Reliability) -> Self {
+            self.how.reliability = value;
+            self
+        }
+
+        /// Whom the samples may reach. Default: anybody.
+        pub const fn allowed_destination(mut self, value: Locality) -> Self {
+            self.how.destination = value;
+            self
+        }
+    };
+}
+
+/// Options that a single put and a publication of a publisher share.
+macro_rules! extras {
+    () => {
+        /// How the payload is to be read. Default: `zenoh/bytes`, or the publisher's encoding.
+        pub fn encoding(mut self, value: impl Into<Encoding>) -> Self {
+            self.extras.encoding = Some(value.into());
+            self
+        }
+
+        /// Adds something beside the payload.
+        pub fn attachment(mut self, value: impl Into<ZBytes>) -> Self {
+            self.extras.attachment = Some(value.into());
+            self
+        }
+
+        /// Sets the timestamp instead of leaving it to the nodes on the way.
+        pub const fn timestamp(mut self, value: Timestamp) -> Self {
+            self.extras.timestamp = Some(value);
+            self
+        }
+
+        /// Says who publishes this as which number.
+        pub const fn source_info(mut self, value: SourceInfo) -> Self {
+            self.extras.source_info = Some(value);
+            self
+        }
+    };
+}
+
+const DEFAULT_QUALITY: SampleQos =
+    SampleQos { qos: Qos::DEFAULT, reliability: Reliability::Reliable, destination: Locality::Any };
+
+/// One publication on any key.
+#[must_use = "nothing is published before wait()"]
+pub struct PutBuilder<'a, K> {
+    session: &'a Session,
+    key: K,
+    payload: Option<ZBytes>,
+    extras: Extras,
+    how: SampleQos,
+}
+
+impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
+    pub(crate) fn put(session: &'a Session, key: K, payload: ZBytes) -> Self {
+        Self { payload: Some(payload), ..Self::delete(session, key) }
+    }
+
+    pub(crate) fn delete(session: &'a Session, key: K) -> Self {
+        Self { session, key, payload: None, extras: Extras::default(), how: DEFAULT_QUALITY }
+    }
+
+    quality!();
+    extras!();
+
+    /// Publishes. Returns when the sample is on its way: with [`CongestionControl::Block`], when
+    /// there was room for it, which is the one case where `.await` blocks its executor, too.
+    /// Callbacks of this session's own subscribers run on this thread before it returns.
+    ///
+    /// # Errors
+    /// If the key expression is not canonical, or [`Error::SessionClosed`]. A sample that nobody
+    /// wants, or that was dropped for lack of room, is no error.
+    pub fn wait(self) -> Result<()> {
+        let session = &self.session.0;
+        let key = session.outward(self.key)?;
+        let encoding = self.extras.encoding.clone().unwrap_or_default();
+        with_body(self.payload.as_ref(), &encoding, &self.extras, |body| {
+            session.runtime.put(&key, body, self.how);
+        });
+        Ok(())
+    }
+}
+
+immediate!([K: IntoKeyExpr] PutBuilder<'_, K> => Result<()>);
+
+/// Declares a [`Publisher`].
+#[must_use = "nothing is declared before wait()"]
+pub struct PublisherBuilder<'a, K> {
+    session: &'a Session,
+    key: K,
+    encoding: Encoding,
+    how: SampleQos,
+}
+
+impl<'a, K: IntoKeyExpr> PublisherBuilder<'a, K> {
+    pub(crate) fn new(session: &'a Session, key: K) -> Self {
+        Self { session, key, encoding: Encoding::default(), how: DEFAULT_QUALITY }
+    }
+
+    quality!();
+
+    /// How payloads are to be read, unless a publication says otherwise. Default: `zenoh/bytes`.
+    pub fn encoding(mut self, value: impl Into<Encoding>) -> Self {
+        self.encoding = value.into();
+        self
+    }
+
+    /// Declares it.
+    ///
+    /// # Errors
+    /// If the key expression is not canonical, or [`Error::SessionClosed`].
+    pub fn wait(self) -> Result<Publisher> {
+        let session = &self.session.0;
+        let key_expr = self.key.into_key_expr()?;
+        let key = session.outward(&key_expr)?;
+        let publisher = Publisher {
+            slot: session.runtime.declare_publisher(&key, self.how.destination),
+            runtime: Arc::clone(&session.runtime),
+            session: Arc::downgrade(session),
+            key_expr,
+            encoding: self.encoding,
+            how: self.how,
+        };
+        session.check_still_open()?;
+        Ok(publisher)
+    }
+}
+
+immediate!([K: IntoKeyExpr] PublisherBuilder<'_, K> => Result<Publisher>);
+
+/// Publishes on one key expression. Undeclared when dropped.
+///
+/// It is cheaper than [`Session::put`]: the key travels as a number, samples that nobody wants do
+/// not leave the session, and the route is found once. May be used from several threads.
+pub struct Publisher {
+    slot: Arc<PublisherSlot>,
+    runtime: Arc<Runtime>,
+    session: Weak<SessionInner>,
+    key_expr: KeyExpr,
+    encoding: Encoding,
+    how: SampleQos,
+}
+
+impl Publisher {
+    /// Its identity.
+    pub fn id(&self) -> EntityGlobalId {
+        EntityGlobalId { zid: self.runtime.zid(), eid: self.slot.id() }
+    }
+
+    /// Its key expression.
+    pub const fn key_expr(&self) -> &KeyExpr {
+        &self.key_expr
+    }
+
+    /// How its payloads are to be read.
+    pub const fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    /// Its priority.
+    pub const fn priority(&self) -> Priority {
+        self.how.qos.priority()
+    }
+
+    /// What happens where there is no room.
+    pub const fn congestion_control(&self) -> CongestionControl {
+        self.how.qos.congestion_control()
+    }
+
+    /// Its channel.
+    pub const fn reliability(&self) -> Reliability {
+        self.how.reliability
+    }
+
+    /// Publishes a value.
+    pub fn put(&self, payload: impl Into<ZBytes>) -> PublicationBuilder<'_> {
+        PublicationBuilder {
+            publisher: self,
+            payload: Some(payload.into()),
+            extras: Extras::default(),
+        }
+    }
+
+    /// Publishes bytes that stay the caller's: no copy but into the message.
+    ///
+    /// Cost: one lock and one copy for each neighbour that gets it, no allocation unless it is longer
+    /// than a batch (64 KiB); for each subscriber of this session, its callback.
+    ///
+    /// # Errors
+    /// [`Error::SessionClosed`].
+    #[inline]
+    pub fn put_bytes(&self, payload: &[u8]) -> Result<()> {
+        if self.runtime.is_closed() {
+            return Err(Error::SessionClosed);
+        }
+        let encoding = self.encoding.to_wire();
+        let body = PushBody::Put(Put { encoding, payload, ..Put::default() });
+        self.runtime.publish(&self.slot, body, self.how);
+        Ok(())
+    }
+
+    /// Publishes that the key has no value any more.
+    pub fn delete(&self) -> PublicationBuilder<'_> {
+        PublicationBuilder { publisher: self, payload: None, extras: Extras::default() }
+    }
+
+    /// Whether any subscriber matches now, within its allowed destination.
+    ///
+    /// # Errors
+    /// [`Error::SessionClosed`].
+    pub fn matching_status(&self) -> Result<MatchingStatus> {
+        if self.runtime.is_closed() {
+            return Err(Error::SessionClosed);
+        }
+        Ok(MatchingStatus { matching: self.runtime.is_matching(self.slot.id()) })
+    }
+
+    /// Declares a listener of the matching status.
+    pub fn matching_listener(&self) -> MatchingListenerBuilder<'_> {
+        MatchingListenerBuilder {
+            session: &self.session,
+            sender: self.slot.id(),
+            handler: FifoChannel::default(),
+        }
+    }
+
+    /// Ends it, and its matching listeners.
+    pub fn undeclare(self) {}
+}
+
+impl core::fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Publisher").field("key_expr", &self.key_expr).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.upgrade() {
+            session.end_sender(self.slot.id());
+        }
+    }
+}
+
+/// One publication of a [`Publisher`].
+#[must_use = "nothing is published before wait()"]
+pub struct PublicationBuilder<'a> {
+    publisher: &'a Publisher,
+    payload: Option<ZBytes>,
+    extras: Extras,
+}
+
+impl PublicationBuilder<'_> {
+    extras!();
+
+    /// Publishes, as [`PutBuilder::wait`] does.
+    ///
+    /// # Errors
+    /// [`Error::SessionClosed`].
+    pub fn wait(self) -> Result<()> {
+        let publisher = self.publisher;
+        if publisher.runtime.is_closed() {
+            return Err(Error::SessionClosed);
+        }
+        let encoding = self.extras.encoding.as_ref().unwrap_or(&publisher.encoding);
+        with_body(self.payload.as_ref(), encoding, &self.extras, |body| {
+            publisher.runtime.publish(&publisher.slot, body, publisher.how);
+        });
+        Ok(())
+    }
+}
+
+immediate!([] PublicationBuilder<'_> => Result<()>);

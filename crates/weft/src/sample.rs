@@ -1,0 +1,196 @@
+//! Samples: what subscribers receive and replies carry.
+
+use weft_keyexpr::{Ke, KeyExpr};
+use weft_wire::{CongestionControl, Priority, Qos, Reliability, SourceInfo, Timestamp};
+
+pub use crate::select::SampleKind;
+
+use crate::encoding::Encoding;
+use crate::zbytes::ZBytes;
+
+/// A sample that owns what it holds. Cloning allocates nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub(crate) key_expr: KeyExpr,
+    pub(crate) payload: ZBytes,
+    pub(crate) kind: SampleKind,
+    pub(crate) encoding: Encoding,
+    pub(crate) timestamp: Option<Timestamp>,
+    pub(crate) qos: Qos,
+    pub(crate) reliability: Reliability,
+    pub(crate) attachment: Option<ZBytes>,
+    pub(crate) source_info: Option<SourceInfo>,
+}
+
+impl Sample {
+    /// The key expression it was published on.
+    pub const fn key_expr(&self) -> &KeyExpr {
+        &self.key_expr
+    }
+
+    /// The value; empty for a deletion.
+    pub const fn payload(&self) -> &ZBytes {
+        &self.payload
+    }
+
+    /// Put or delete.
+    pub const fn kind(&self) -> SampleKind {
+        self.kind
+    }
+
+    /// How the payload is to be read.
+    pub const fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+
+    /// When it was published, if a node on its way stamps.
+    pub const fn timestamp(&self) -> Option<Timestamp> {
+        self.timestamp
+    }
+
+    /// The priority it travelled with.
+    pub const fn priority(&self) -> Priority {
+        self.qos.priority()
+    }
+
+    /// What happened to it where there was no room.
+    pub const fn congestion_control(&self) -> CongestionControl {
+        self.qos.congestion_control()
+    }
+
+    /// Whether it was sent without waiting for company.
+    pub const fn express(&self) -> bool {
+        self.qos.express()
+    }
+
+    /// The channel it came on.
+    pub const fn reliability(&self) -> Reliability {
+        self.reliability
+    }
+
+    /// What the publisher added.
+    pub const fn attachment(&self) -> Option<&ZBytes> {
+        self.attachment.as_ref()
+    }
+
+    /// Who published it as which number, if the publisher said so.
+    pub const fn source_info(&self) -> Option<SourceInfo> {
+        self.source_info
+    }
+
+    /// A sample about a liveliness token.
+    pub(crate) fn token(key_expr: KeyExpr, alive: bool) -> Self {
+        Self {
+            key_expr,
+            payload: ZBytes::default(),
+            kind: if alive { SampleKind::Put } else { SampleKind::Delete },
+            encoding: Encoding::default(),
+            timestamp: None,
+            qos: Qos::DEFAULT,
+            reliability: Reliability::Reliable,
+            attachment: None,
+            source_info: None,
+        }
+    }
+}
+
+/// A sample as a callback sees it: borrowed from the receive buffer, nothing copied.
+///
+/// Keep one with [`SampleView::to_sample`], which copies the payload.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleView<'a> {
+    raw: &'a weft_runtime::SampleView<'a>,
+    /// The key without the session's namespace, if it has one.
+    key: Option<Ke<'a>>,
+}
+
+impl<'a> SampleView<'a> {
+    pub(crate) const fn new(raw: &'a weft_runtime::SampleView<'a>, key: Option<Ke<'a>>) -> Self {
+        Self { raw, key }
+    }
+
+    /// The key expression it was published on.
+    pub fn key_expr(&self) -> Ke<'a> {
+        self.key.unwrap_or_else(|| self.raw.key.as_ke())
+    }
+
+    /// The value; empty for a deletion.
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        self.raw.payload.unwrap_or_default()
+    }
+
+    /// Put or delete.
+    #[inline]
+    pub const fn kind(&self) -> SampleKind {
+        if self.raw.payload.is_some() { SampleKind::Put } else { SampleKind::Delete }
+    }
+
+    /// How the payload is to be read. Allocates only for a schema that is not well known.
+    pub fn encoding(&self) -> Encoding {
+        Encoding::received(self.raw.encoding)
+    }
+
+    /// When it was published, if a node on its way stamps.
+    pub const fn timestamp(&self) -> Option<Timestamp> {
+        self.raw.timestamp
+    }
+
+    /// The priority it travelled with.
+    pub const fn priority(&self) -> Priority {
+        self.raw.qos.priority()
+    }
+
+    /// What happened to it where there was no room.
+    pub const fn congestion_control(&self) -> CongestionControl {
+        self.raw.qos.congestion_control()
+    }
+
+    /// Whether it was sent without waiting for company.
+    pub const fn express(&self) -> bool {
+        self.raw.qos.express()
+    }
+
+    /// The channel it came on.
+    pub const fn reliability(&self) -> Reliability {
+        self.raw.reliability
+    }
+
+    /// What the publisher added.
+    pub const fn attachment(&self) -> Option<&'a [u8]> {
+        self.raw.attachment
+    }
+
+    /// Who published it as which number, if the publisher said so.
+    pub const fn source_info(&self) -> Option<SourceInfo> {
+        self.raw.source_info
+    }
+
+    /// Lends a view of the same sample with another payload to `call`.
+    pub(crate) fn with_payload(
+        &self,
+        payload: &[u8],
+        encoding: &Encoding,
+        call: impl FnOnce(&SampleView<'_>),
+    ) {
+        let encoding = encoding.to_wire();
+        let raw = weft_runtime::SampleView { payload: Some(payload), encoding, ..*self.raw };
+        call(&SampleView { raw: &raw, key: self.key });
+    }
+
+    /// A copy to keep. Payload and attachment are copied: up to 38 bytes into the sample, more to the
+    /// heap, with one allocation each.
+    pub fn to_sample(&self) -> Sample {
+        Sample {
+            key_expr: self.key.map_or_else(|| self.raw.key.clone(), Ke::to_owned),
+            payload: ZBytes::from(self.payload()),
+            kind: self.kind(),
+            encoding: self.encoding(),
+            timestamp: self.raw.timestamp,
+            qos: self.raw.qos,
+            reliability: self.raw.reliability,
+            attachment: self.raw.attachment.map(ZBytes::from),
+            source_info: self.raw.source_info,
+        }
+    }
+}

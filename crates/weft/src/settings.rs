@@ -1,0 +1,187 @@
+//! From the configuration to what the runtime is told.
+
+use core::time::Duration;
+
+use weft_node::{
+    AutoConnect, DialTarget, GossipConfig, Limits, NodeConfig, Retry, ScoutingConfig, Strategy,
+};
+use weft_runtime::{CongestionWaits, ListenTarget, OpenError, RuntimeConfig, ScoutGroup};
+use weft_transport::{CookieKey, HandshakeConfig, RxLimits, TxConfig};
+use weft_wire::{Endpoint, Resolution, WhatAmI, ZenohId};
+
+use crate::config::{self, Effective};
+use crate::error::{Error, Result};
+
+pub(crate) fn runtime(config: &Effective) -> Result<RuntimeConfig> {
+    let zid = match config.id {
+        Some(zid) => zid,
+        None => random_zid()?,
+    };
+    let mut node = NodeConfig::new(zid, config.mode, CookieKey::new(random()?));
+    node.handshake = HandshakeConfig {
+        resolution: Resolution { fsn: config.tx.sequence_number_resolution, ..Resolution::DEFAULT },
+        batch_size: config.tx.batch_size,
+        lease_ms: config.tx.lease.as_millis() as u64,
+        ..HandshakeConfig::new(zid, config.mode)
+    };
+    node.hash_seed = u64::from_le_bytes(random()?);
+    node.keep_alive = config.tx.keep_alive;
+    node.open_timeout_us = us(config.unicast.open_timeout);
+    node.accept_timeout_us = us(config.unicast.accept_timeout);
+    node.accept_pending_max = config.unicast.accept_pending_max;
+    node.sessions_max = config.unicast.sessions_max;
+    node.links_per_session_max = config.unicast.links_per_session_max;
+    node.rx = RxLimits {
+        message_size_max: config.rx.message_len_max.min(config.limits.fragments_pending_len_max),
+        ..RxLimits::default()
+    };
+    node.dial = dial_targets(config);
+    node.connect_timeout_us = config.connect.attempts.timeout.map(us);
+    node.connect_required = config.connect.attempts.exit_on_failure
+        && (config.mode == WhatAmI::Client || !config.connect.neighbours.is_empty());
+    node.wait_for_scouted = config.open.connect_scouted;
+    node.scouting_delay_us = us(config.scouting.delay);
+    let multicast = &config.scouting.multicast;
+    node.scouting = ScoutingConfig {
+        enabled: multicast.enabled,
+        listen: multicast.listen,
+        autoconnect: autoconnect(multicast.autoconnect),
+        timeout_us: us(config.scouting.timeout),
+    };
+    let gossip = config.scouting.gossip;
+    node.gossip = GossipConfig {
+        enabled: gossip.enabled,
+        target: gossip.target,
+        locators: Vec::new(),
+        // Seconds since the epoch: a node's new life counts on from its old one.
+        first_sn: weft_runtime::wall_ntp64() >> 32,
+    };
+    node.gossip_autoconnect = autoconnect(gossip.autoconnect);
+    node.interests_timeout_us = us(config.interests_timeout);
+    node.queries_timeout_us = us(config.queries_default_timeout);
+    node.limits = Limits {
+        declarations_max: config.limits.declarations_per_session_max,
+        interests_max: config.limits.interests_per_session_max,
+        queries_max: config.limits.queries_pending_max,
+        key_expr_len_max: config.limits.key_expr_len_max,
+        key_expr_chunks_max: config.limits.key_expr_chunks_max,
+        ..Limits::default()
+    };
+    Ok(RuntimeConfig {
+        listen: listen_targets(config),
+        scout: scout_group(config),
+        tx: TxConfig {
+            queue_batches: config.tx.queue_sizes.map(|batches| batches.min(255) as u8),
+            batching: config.tx.batching,
+            control_backlog_max: config.limits.control_backlog_len_max,
+        },
+        waits: CongestionWaits {
+            drop: config.tx.wait_before_drop,
+            drop_fragments: config.tx.wait_before_drop_fragments_max,
+            block: config.tx.wait_before_close,
+        },
+        links_max: config.limits.links_max,
+        timestamping: config.timestamping.enabled,
+        drop_future_timestamp: config.timestamping.drop_future,
+        ..RuntimeConfig::new(node)
+    })
+}
+
+/// Where and how the configuration says to scout.
+pub(crate) fn scout_group(config: &Effective) -> ScoutGroup {
+    let multicast = &config.scouting.multicast;
+    let interface = if multicast.interfaces.is_empty() {
+        "auto".into()
+    } else {
+        multicast.interfaces.join(",")
+    };
+    ScoutGroup { address: multicast.address, interface, ttl: multicast.ttl }
+}
+
+/// A client has one upstream: all its endpoints are raced for it.
+fn dial_targets(config: &Effective) -> Vec<DialTarget> {
+    let retry = retry(config.connect.attempts.retry);
+    let target = |endpoints: Vec<Endpoint>| {
+        let retry = endpoints.first().map_or(retry, |endpoint| own_retry(endpoint, retry));
+        DialTarget { endpoints, retry }
+    };
+    let neighbours = config.connect.neighbours.iter().filter(|group| !group.is_empty());
+    if config.mode == WhatAmI::Client {
+        let all: Vec<Endpoint> = neighbours.flatten().cloned().collect();
+        if all.is_empty() { Vec::new() } else { vec![target(all)] }
+    } else {
+        neighbours.cloned().map(target).collect()
+    }
+}
+
+/// What an endpoint says about its own retries overrides the general settings (03 §10.1).
+fn own_retry(endpoint: &Endpoint, general: Retry) -> Retry {
+    let mut retry = general;
+    for (key, value) in endpoint.config() {
+        match key {
+            "retry_period_init_ms" => set_ms(&mut retry.init_us, value),
+            "retry_period_max_ms" => set_ms(&mut retry.max_us, value),
+            "retry_period_increase_factor" => {
+                retry.factor = value.parse().ok().filter(|it| *it >= 1.0).unwrap_or(retry.factor);
+            }
+            _ => {}
+        }
+    }
+    retry
+}
+
+fn set_ms(us: &mut u64, text: &str) {
+    if let Ok(ms) = text.parse::<u64>() {
+        *us = ms.saturating_mul(1000);
+    }
+}
+
+fn listen_targets(config: &Effective) -> Vec<ListenTarget> {
+    let required = |endpoint: &Endpoint| {
+        let own = endpoint.config().find(|(key, _)| *key == "exit_on_failure");
+        own.map_or(config.listen.attempts.exit_on_failure, |(_, value)| value == "true")
+    };
+    let endpoints = config.listen.endpoints.iter();
+    endpoints.map(|it| ListenTarget { endpoint: it.clone(), required: required(it) }).collect()
+}
+
+fn autoconnect(config: config::AutoConnect) -> AutoConnect {
+    let strategy = |strategy| match strategy {
+        config::Strategy::Always => Strategy::Always,
+        config::Strategy::GreaterZid => Strategy::GreaterZid,
+    };
+    AutoConnect {
+        modes: config.modes,
+        to_router: strategy(config.to_router),
+        to_peer: strategy(config.to_peer),
+        to_client: strategy(config.to_client),
+    }
+}
+
+fn retry(config: config::Retry) -> Retry {
+    Retry {
+        init_us: us(config.period_init),
+        max_us: us(config.period_max),
+        factor: config.increase_factor,
+    }
+}
+
+fn us(duration: Duration) -> u64 {
+    duration.as_micros().min(u128::from(u64::MAX)) as u64
+}
+
+fn random<const LEN: usize>() -> Result<[u8; LEN]> {
+    let mut bytes = [0; LEN];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::Open(OpenError::Resources(std::io::Error::other(format!("no entropy: {error}"))))
+    })?;
+    Ok(bytes)
+}
+
+fn random_zid() -> Result<ZenohId> {
+    loop {
+        if let Ok(zid) = ZenohId::from_le_bytes(&random::<16>()?) {
+            return Ok(zid);
+        }
+    }
+}

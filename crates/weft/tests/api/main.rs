@@ -1,0 +1,26 @@
+//! The API over real sockets: one file per behaviour.
+//!
+//! No test sleeps to let something happen: each waits for an event, with a deadline. That something
+//! does *not* arrive is shown by what comes after it.
+
+mod asynchronous;
+mod back_pressure;
+mod cancellation;
+mod info;
+mod lifecycle;
+mod links;
+mod liveliness;
+mod locality;
+mod matching;
+mod namespaces;
+mod opening;
+mod panics;
+mod publishing;
+mod queries;
+mod query_targets;
+mod reconnecting;
+mod reentrancy;
+mod select;
+mod support;
+mod timestamps;
+mod undeclaring;

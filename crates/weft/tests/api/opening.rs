@@ -1,0 +1,145 @@
+//! Opening a session that cannot be opened, and one that has a choice.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use weft::ErrorKind;
+
+use crate::support::{Node, ends, listener, matched_publisher, next, router, until};
+
+/// A loopback port on which nobody listens.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn refused(node: Node) -> String {
+    let started = Instant::now();
+    let error = weft::open(node.0).wait().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Open);
+    assert!(started.elapsed() < Duration::from_secs(15));
+    let text = error.to_string();
+    assert!(!text.contains('\n'), "one line: {text}");
+    text
+}
+
+/// A client that nobody answers says whom it asked, and why that failed.
+#[test]
+fn a_client_without_router_is_refused() {
+    let endpoint = format!("tcp/127.0.0.1:{}", free_port());
+    let text = refused(Node::new("client").connect_to(&[&endpoint]));
+    assert!(text.contains(&endpoint) && text.to_lowercase().contains("refused"), "{text}");
+
+    let other = format!("tcp/127.0.0.1:{}", free_port());
+    let text = refused(Node::new("client").connect_to(&[&endpoint, &other]));
+    assert!(text.contains(&endpoint) && text.contains(&other), "{text}");
+
+    let text = refused(Node::new("client").connect_to(&["unixsock-stream/nowhere/at/all"]));
+    assert!(text.contains("nowhere/at/all"), "{text}");
+}
+
+/// A client that is told nothing says how to tell it.
+#[test]
+fn a_client_without_endpoints_is_refused() {
+    let text = refused(Node::new("client"));
+    assert!(text.contains("connect/endpoints"), "{text}");
+}
+
+/// A client that finds nobody by scouting says so, after its scouting timeout.
+#[test]
+fn a_client_that_finds_nobody_is_refused() {
+    let port = free_port();
+    let node = Node::new("client")
+        .set("scouting/multicast/enabled", "true")
+        .set("scouting/multicast/address", &format!("'224.0.0.224:{port}'"))
+        .set("scouting/timeout", "300");
+    let text = refused(node);
+    assert!(!text.is_empty());
+}
+
+/// An endpoint that is taken is an error for whoever wants to listen on it.
+#[test]
+fn a_taken_endpoint_is_refused() {
+    let first = listener();
+    let endpoint = first.info().locators()[0].to_string();
+    for mode in ["peer", "router"] {
+        let node = Node::new(mode).listen(&endpoint).set("listen/exit_on_failure", "true");
+        let text = refused(node);
+        assert!(text.contains(&endpoint), "{text}");
+    }
+}
+
+/// A peer whose neighbours are not there opens all the same, and connects when they come.
+#[test]
+fn a_peer_opens_without_its_neighbours() {
+    let port = free_port();
+    let endpoint = format!("tcp/127.0.0.1:{port}");
+    let node = Node::new("peer").connect_to(&[&endpoint]);
+    let peer = node.set("connect/retry/period_init_ms", "50").open();
+    assert!(peer.info().neighbours().is_empty());
+    let late = Node::new("peer").listen(&endpoint).open();
+    until("the connection", || peer.info().peers_zid() == [late.zid()]);
+}
+
+/// A client takes whichever endpoint answers, and the other one when that goes.
+#[test]
+fn a_client_fails_over() {
+    let (one, two) = (router(), router());
+    let endpoints: Vec<String> = [&one, &two].map(|it| it.info().locators()[0].to_string()).into();
+    let dead = format!("tcp/127.0.0.1:{}", free_port());
+    let client = Node::new("client")
+        .connect_to(&[&dead, &endpoints[0], &endpoints[1]])
+        .set("connect/retry/period_init_ms", "50")
+        .open();
+    let subscriber = client.declare_subscriber("f").wait().unwrap();
+    let first = client.info().routers_zid();
+    let (taken, spare) = if first == [one.zid()] { (one, two) } else { (two, one) };
+    assert_eq!(first, [taken.zid()]);
+    matched_publisher(&taken, "f").put("first").wait().unwrap();
+    assert_eq!(*next(&subscriber).payload(), "first");
+    taken.close().wait();
+    until("the other router", || client.info().routers_zid() == [spare.zid()]);
+    matched_publisher(&spare, "f").put("second").wait().unwrap();
+    assert_eq!(*next(&subscriber).payload(), "second");
+}
+
+/// An address that does not answer delays neither opening nor its neighbour's other addresses.
+#[test]
+fn an_address_that_does_not_answer_delays_nobody() {
+    let router = router();
+    let endpoint = router.info().locators()[0].to_string();
+    // A full backlog: the kernel answers nothing to further connections.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let backlog: Vec<_> = (0..200)
+        .map_while(|_| {
+            std::net::TcpStream::connect_timeout(&address, Duration::from_millis(20)).ok()
+        })
+        .collect();
+    ends("opening", move || {
+        let client = Node::new("client").connect_to(&[&format!("tcp/{address}"), &endpoint]).open();
+        assert_eq!(client.info().routers_zid(), [router.zid()]);
+        drop(backlog);
+    });
+}
+
+/// Values that contradict each other are refused before anything is opened.
+#[test]
+fn contradictions_are_refused() {
+    let mut config = weft::Config::default();
+    assert!(config.insert_json5("mode", "'broker'").is_err());
+    assert!(config.insert_json5("listen/endpoints", "['tcp']").is_err());
+    let error = config.insert_json5("connect/endpoint", "[]").unwrap_err();
+    assert!(error.to_string().contains("connect/endpoints"), "{error}");
+    let error = config.insert_json5("scouting/timeout", "'soon'").unwrap_err();
+    assert_eq!(weft::Error::from(error).kind(), ErrorKind::Config);
+}
+
+/// Opening takes a copy of the configuration.
+#[test]
+fn a_session_keeps_its_configuration() {
+    let mut config = Node::new("peer").set("id", "'abc'").0;
+    let session = weft::open(config.clone()).wait().unwrap();
+    config.insert_json5("id", "'def'").unwrap();
+    assert_eq!(session.zid().to_string(), "abc");
+    assert_eq!(weft::open(config).wait().unwrap().zid().to_string(), "def");
+}
