@@ -1,0 +1,1 @@
+"""What the interop tests are made of: see README.md beside this folder."""
