@@ -1,0 +1,4 @@
+//! Both sides of a handshake read a stream that an attacker wrote.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| weft_transport::fuzz_bodies::handshake(input));
