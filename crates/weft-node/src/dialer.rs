@@ -1,7 +1,8 @@
 //! Connecting to other nodes, and staying connected to those that were configured.
 //!
 //! Spec: 01 §2.4, §5.7; 03 §2.9, §2.10, §10.1. Every neighbour is an attempt of its own: all its
-//! addresses are raced, and one that cannot be reached delays no other. Configured neighbours are
+//! addresses are raced, to the end of the handshake, and one that cannot be reached or does not
+//! answer delays no other. Configured neighbours are
 //! dialed again with growing pauses, for ever; found ones a few times, and when they are found
 //! again.
 
@@ -29,8 +30,8 @@ const FOUND_RETRIES: u32 = 5;
 enum State {
     /// The runtime is connecting.
     Dialing,
-    /// A link is up, its handshake under way.
-    Handshaking(LinkId),
+    /// One or several links are up, their handshakes under way.
+    Handshaking,
     /// The link carries a transport to this node.
     Open(ZenohId),
     /// The neighbour is connected by another link, or is this node itself: no further link.
@@ -51,10 +52,12 @@ struct Dial {
     retries_left: Option<u32>,
     pause_us: u64,
     state: State,
+    /// The links of the state `Handshaking`. The first one to complete wins.
+    links: Vec<LinkId>,
     /// When the transport opened, in the state `Open`.
     opened_us: u64,
     /// The endpoint whose turn it is alone. Racing them all again would lead to the same one that
-    /// accepts connections and then does not answer.
+    /// accepts connections and then refuses.
     alone: Option<usize>,
     /// The first attempt has come to an end, one way or the other.
     reported: bool,
@@ -79,6 +82,12 @@ impl Dial {
             None => (answered && self.endpoints.len() > 1).then_some(0),
             Some(index) => Some(index + 1).filter(|next| *next < self.endpoints.len()),
         };
+    }
+
+    /// Whether the next endpoint has its turn at once. Those of a found neighbour wait: their number is
+    /// its choice.
+    const fn is_amid_turns(&self) -> bool {
+        self.alone.is_some() && self.is_configured()
     }
 
     /// The pause before the next attempt, in microseconds; the one after it is longer.
@@ -113,6 +122,7 @@ impl Dialer {
             retry: target.retry,
             retries_left,
             state: State::Waiting,
+            links: Vec::new(),
             opened_us: 0,
             alone: None,
             reported: false,
@@ -125,20 +135,37 @@ impl Dialer {
     #[allow(clippy::option_option)] // "anybody" and "nobody" are two things
     pub(crate) fn link_up(&mut self, dial: DialId, link: LinkId) -> Option<Option<ZenohId>> {
         let dial = self.dials.get_mut(&dial)?;
-        if dial.state != State::Dialing {
+        if !matches!(dial.state, State::Dialing | State::Handshaking) {
             return None;
         }
-        dial.state = State::Handshaking(link);
+        dial.state = State::Handshaking;
+        dial.links.push(link);
         Some(dial.expected)
     }
 
-    pub(crate) fn opened(&mut self, now_us: u64, dial: DialId, zid: ZenohId) {
-        if let Some(dial) = self.dials.get_mut(&dial) {
-            dial.state = State::Open(zid);
-            dial.opened_us = now_us;
-            dial.alone = None;
-            dial.reported = true;
-        }
+    /// The handshake of `link` is complete. Returns the other links, which nobody needs any more.
+    pub(crate) fn opened(
+        &mut self,
+        now_us: u64,
+        dial: DialId,
+        link: LinkId,
+        zid: ZenohId,
+    ) -> Vec<LinkId> {
+        let Some(dial) = self.dials.get_mut(&dial) else { return Vec::new() };
+        dial.state = State::Open(zid);
+        dial.opened_us = now_us;
+        dial.alone = None;
+        dial.reported = true;
+        let mut others = core::mem::take(&mut dial.links);
+        others.retain(|other| *other != link);
+        others
+    }
+
+    /// The handshake of `link` has failed. Returns whether others of the same attempt go on.
+    fn goes_on_without(&mut self, dial: DialId, link: LinkId) -> bool {
+        let Some(dial) = self.dials.get_mut(&dial) else { return false };
+        dial.links.retain(|other| *other != link);
+        !dial.links.is_empty()
     }
 
     /// Whether somebody is to be connected to by configuration.
@@ -206,6 +233,12 @@ impl Node {
         }
     }
 
+    /// Whether a further link would be of use to an attempt that has one: its handshake is not complete
+    /// yet. See [`Ports::dial`].
+    pub fn wants_another_link(&self, id: DialId) -> bool {
+        self.dialer.dials.get(&id).is_some_and(|dial| dial.state == State::Handshaking)
+    }
+
     /// Dials all who were content because `zid` was connected.
     pub(crate) fn redial_for(&mut self, now_us: u64, zid: ZenohId) {
         for (id, dial) in &mut self.dialer.dials {
@@ -255,6 +288,9 @@ impl Node {
 
     /// None of the endpoints of an attempt could be connected. `reason` is one line.
     pub fn dial_failed(&mut self, now_us: u64, id: DialId, reason: &str, ports: &mut dyn Ports) {
+        if self.dialer.dials.get(&id).is_none_or(|dial| dial.state != State::Dialing) {
+            return; // Another link of the attempt is up, and decides.
+        }
         self.attempt_failed(now_us, id, false, reason.to_string(), ports);
     }
 
@@ -262,20 +298,20 @@ impl Node {
     pub(crate) fn handshake_failed(
         &mut self,
         now_us: u64,
-        id: DialId,
+        (id, link): (DialId, LinkId),
         peer: Option<ZenohId>,
         error: &HandshakeError,
         ports: &mut dyn Ports,
     ) {
         match (error, peer) {
             (HandshakeError::Closed { reason }, Some(zid)) => {
-                self.dial_refused(now_us, id, zid, *reason, ports);
+                self.dial_refused(now_us, (id, link), zid, *reason, ports);
             }
             (HandshakeError::ConnectionToSelf, _) => {
                 let reason = CloseReason::CONNECTION_TO_SELF;
-                self.dial_refused(now_us, id, self.config.zid, reason, ports);
+                self.dial_refused(now_us, (id, link), self.config.zid, reason, ports);
             }
-            _ => self.attempt_failed(now_us, id, true, error.to_string(), ports),
+            _ => self.link_failed(now_us, (id, link), error.to_string(), ports),
         }
     }
 
@@ -283,7 +319,7 @@ impl Node {
     pub(crate) fn dial_refused(
         &mut self,
         now_us: u64,
-        id: DialId,
+        (id, link): (DialId, LinkId),
         zid: ZenohId,
         reason: CloseReason,
         ports: &mut dyn Ports,
@@ -293,23 +329,35 @@ impl Node {
         let Some(dial) = self.dialer.dials.get_mut(&id) else { return };
         if zid != self.config.zid && !connected && !served {
             let reason = format!("refused by {zid}: {reason}");
-            return self.attempt_failed(now_us, id, true, reason, ports);
+            return self.link_failed(now_us, (id, link), reason, ports);
         }
         let content = connected || zid == self.config.zid;
         dial.state = if content { State::Satisfied(zid) } else { State::Parked };
         dial.reported = true;
+        let others = core::mem::take(&mut dial.links);
         if !dial.is_configured() {
             self.dialer.dials.remove(&id);
         }
+        self.end_handshakes(others.into_iter().filter(|other| *other != link), ports);
         self.check_startup(ports);
     }
 
-    /// A dialed link is gone, before or after its transport opened.
-    pub(crate) fn dial_lost(&mut self, now_us: u64, id: DialId, loss: Loss, ports: &mut dyn Ports) {
-        let Some(dial) = self.dialer.dials.get_mut(&id) else { return };
-        if !matches!(dial.state, State::Open(_)) {
-            return self.attempt_failed(now_us, id, true, loss.why().to_string(), ports);
+    /// The handshake of one of an attempt's links has failed.
+    pub(crate) fn link_failed(
+        &mut self,
+        now_us: u64,
+        (id, link): (DialId, LinkId),
+        reason: String,
+        ports: &mut dyn Ports,
+    ) {
+        if !self.dialer.goes_on_without(id, link) {
+            self.attempt_failed(now_us, id, true, reason, ports);
         }
+    }
+
+    /// The transport of a dialed link is gone.
+    pub(crate) fn dial_lost(&mut self, now_us: u64, id: DialId, loss: Loss) {
+        let Some(dial) = self.dialer.dials.get_mut(&id) else { return };
         if !dial.is_configured() {
             if loss == Loss::ClosedByNeighbour {
                 self.dialer.dials.remove(&id);
@@ -339,8 +387,11 @@ impl Node {
     ) {
         let is_told = self.fails_at_first();
         let Some(dial) = self.dialer.dials.get_mut(&id) else { return };
-        let first = !core::mem::replace(&mut dial.reported, true);
         dial.next_turn(answered);
+        if dial.is_amid_turns() {
+            return self.dial(id, ports);
+        }
+        let first = !core::mem::replace(&mut dial.reported, true);
         match &mut dial.retries_left {
             Some(0) => {
                 self.dialer.dials.remove(&id);

@@ -11,6 +11,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use weft_routing::FaceInit;
 use weft_transport::{
@@ -219,7 +220,7 @@ impl Node {
                     Err(error) => {
                         self.forget_link(link);
                         ports.close_link(link);
-                        self.handshake_failed(now_us, dial, peer, &error, ports);
+                        self.handshake_failed(now_us, (dial, link), peer, &error, ports);
                     }
                 }
             }
@@ -280,10 +281,23 @@ impl Node {
             ports.transmit(link, &close);
             self.forget_link(link);
             ports.close_link(link);
-            return self.dial_refused(now_us, dial, zid, reason, ports);
+            return self.dial_refused(now_us, (dial, link), zid, reason, ports);
         }
-        self.dialer.opened(now_us, dial, zid);
+        let others = self.dialer.opened(now_us, dial, link, zid);
+        self.end_handshakes(others, ports);
         self.join(now_us, link, Some(dial), negotiated, ports);
+    }
+
+    /// Links in handshake that nobody needs any more.
+    pub(crate) fn end_handshakes(
+        &mut self,
+        links: impl IntoIterator<Item = LinkId>,
+        ports: &mut dyn Ports,
+    ) {
+        for link in links {
+            self.forget_link(link);
+            ports.close_link(link);
+        }
     }
 
     /// A neighbour is back. If its transport has been silent for half of its lease, it is taken for
@@ -370,7 +384,9 @@ impl Node {
         let Some(state) = self.forget_link(link) else { return };
         match state.phase {
             Phase::Accepted { .. } => {}
-            Phase::Dialed { dial, .. } => self.dial_lost(now_us, dial, loss, ports),
+            Phase::Dialed { dial, .. } => {
+                self.link_failed(now_us, (dial, link), loss.why().to_string(), ports);
+            }
             Phase::Open { zid, dial } => {
                 let Some(transport) = self.links.transports.get_mut(&zid) else { return };
                 let face = transport.face;
@@ -380,7 +396,7 @@ impl Node {
                     ports.finish(face, CloseReason::GENERIC);
                 }
                 if let Some(dial) = dial {
-                    self.dial_lost(now_us, dial, loss, ports);
+                    self.dial_lost(now_us, dial, loss);
                 }
                 self.scout_again(now_us, ports);
             }
@@ -429,8 +445,9 @@ impl Node {
         ports.event(NodeEvent::NeighbourDown { face, zid, why: loss.why() });
         self.redial_for(now_us, zid);
         for dial in dials {
-            self.dial_lost(now_us, dial, loss, ports);
+            self.dial_lost(now_us, dial, loss);
         }
+        self.check_startup(ports);
     }
 
     /// A client without a neighbour, and without one to connect to, looks for one.

@@ -45,7 +45,9 @@ pub trait Ports {
 
     /// Connects to one of these endpoints, all addresses side by side. Ends in
     /// [`Node::link_up`](crate::Node::link_up) with the first that answers or in
-    /// [`Node::dial_failed`](crate::Node::dial_failed).
+    /// [`Node::dial_failed`](crate::Node::dial_failed). If more answer, and after a moment the first
+    /// has not completed its handshake ([`Node::wants_another_link`](crate::Node::wants_another_link)),
+    /// they may follow.
     fn dial(&mut self, dial: DialId, endpoints: &[Endpoint]);
 
     /// When bytes were last seen and written on a link.

@@ -1,7 +1,8 @@
 //! Connecting: all addresses of a neighbour side by side, on a thread of its own.
 //!
 //! Names are resolved and addresses tried in parallel, so that one that does not answer delays
-//! nobody: neither the other addresses of the same neighbour nor other neighbours.
+//! nobody: neither the other addresses of the same neighbour nor other neighbours. An address that
+//! accepts connections and then does not answer delays by [`HEAD_START`].
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
@@ -20,6 +21,8 @@ use crate::shared::Shared;
 
 /// How long the addresses of a neighbour may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a link that is up may take for its handshake before a further one may come up beside it.
+const HEAD_START: Duration = Duration::from_millis(250);
 /// How often a waiting attempt looks whether the node is closing and names have been resolved.
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 
@@ -27,14 +30,10 @@ const LOOK_AROUND: Duration = Duration::from_millis(50);
 pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>) {
     let shared_weak = Arc::downgrade(shared);
     let work = move || {
-        let outcome = race(&shared_weak, &endpoints);
-        let Some(shared) = shared_weak.upgrade() else { return };
-        match outcome {
-            Ok(link) => {
-                let tag = link.dst().as_bytes().to_vec();
-                shared.link_up(link, LinkOrigin::Dialed(dial), tag);
-            }
-            Err(reason) => shared.dial_failed(dial, &reason),
+        if let Err(reason) = race(&shared_weak, dial, &endpoints)
+            && let Some(shared) = shared_weak.upgrade()
+        {
+            shared.dial_failed(dial, &reason);
         }
     };
     if let Err(error) = std::thread::Builder::new().name("weft-dial".into()).spawn(work) {
@@ -42,8 +41,12 @@ pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>
     }
 }
 
-/// The first link that any of the endpoints gives, or why there is none.
-fn race(shared: &Weak<Shared>, endpoints: &[Endpoint]) -> Result<Link, String> {
+/// Hands over the first link that any of the endpoints gives, and the next ones for as long as the
+/// handshakes of those before are not complete.
+///
+/// # Errors
+/// Why none of them, or none of the rest, could be connected.
+fn race(shared: &Weak<Shared>, dial: DialId, endpoints: &[Endpoint]) -> Result<(), String> {
     let (found, targets) = mpsc::channel();
     for endpoint in endpoints {
         let (found, endpoint) = (found.clone(), endpoint.clone());
@@ -66,9 +69,19 @@ fn race(shared: &Weak<Shared>, endpoints: &[Endpoint]) -> Result<Link, String> {
     let mut dials: Vec<Dial> = Vec::new();
     let mut failures: Vec<String> = Vec::new();
     let mut resolving = endpoints.len();
+    let mut head_start: Option<Instant> = None;
     while Instant::now() < deadline && (resolving > 0 || !dials.is_empty()) {
-        if shared.upgrade().is_none_or(|shared| shared.stopping.load(Ordering::Acquire)) {
-            return Err("the node is closing".into());
+        let shared = shared.upgrade().filter(|it| !it.stopping.load(Ordering::Acquire));
+        let Some(shared) = shared else { return Err("the node is closing".into()) };
+        if let Some(over) = head_start {
+            if !shared.wants_another_link(dial) {
+                return Ok(());
+            }
+            if Instant::now() < over {
+                drop(shared);
+                std::thread::sleep(LOOK_AROUND);
+                continue;
+            }
         }
         let next = if dials.is_empty() {
             targets.recv_timeout(LOOK_AROUND).ok()
@@ -88,7 +101,9 @@ fn race(shared: &Weak<Shared>, endpoints: &[Endpoint]) -> Result<Link, String> {
             continue;
         }
         if let Some(link) = wait(&mut dials, &mut failures) {
-            return Ok(link);
+            let tag = link.dst().as_bytes().to_vec();
+            shared.link_up(link, LinkOrigin::Dialed(dial), tag);
+            head_start = Some(Instant::now() + HEAD_START);
         }
     }
     let waiting = dials

@@ -222,6 +222,9 @@ impl Shared {
             }
             if ports.tables.links.len() >= max {
                 tracing::warn!(max, "refusing a link: limits/links reached");
+                if let LinkOrigin::Dialed(dial) = origin {
+                    node.dial_failed(now_us(), dial, "limits/links reached", ports);
+                }
                 return false;
             }
             ports.tables.links.insert(id, Arc::clone(&cell));
@@ -373,6 +376,10 @@ impl Shared {
 
     pub(crate) fn dial_failed(self: &Arc<Self>, dial: DialId, reason: &str) {
         self.control(|node, ports| node.dial_failed(now_us(), dial, reason, ports));
+    }
+
+    pub(crate) fn wants_another_link(&self, dial: DialId) -> bool {
+        self.lock().node.wants_another_link(dial)
     }
 
     pub(crate) fn scouting_datagram(self: &Arc<Self>, datagram: &[u8], from: std::net::SocketAddr) {

@@ -63,16 +63,47 @@ fn an_endpoint_that_answers_and_fails_does_not_win_every_race() {
     let dial = |bench: &mut Bench| {
         let link = bench.link(LinkOrigin::Dialed(DialId(0)));
         bench.down(link);
-        next_dial(bench).1
+        bench.done().pop().unwrap()
     };
-    assert_eq!(dial(&mut bench), "dial 0 bad:1");
+    assert_eq!(dial(&mut bench), "dial 0 bad:1", "at once, each in its turn");
     assert_eq!(dial(&mut bench), "dial 0 good:1");
     bench.dial_fails(0);
-    assert_eq!(next_dial(&mut bench).1, "dial 0 gone:1");
+    assert_eq!(bench.done(), ["dial 0 gone:1"]);
     bench.dial_fails(0);
     assert_eq!(next_dial(&mut bench).1, "dial 0 bad:1 good:1 gone:1", "and all over again");
     bench.dial_fails(0);
     assert_eq!(next_dial(&mut bench).1, "dial 0 bad:1 good:1 gone:1", "nobody answered");
+}
+
+#[test]
+fn a_neighbour_that_does_not_answer_does_not_keep_a_client_from_one_that_does() {
+    let mut client = Bench::with(Client, |config| config.dial.push(target(&["mute:1", "good:1"])));
+    client.start();
+    let mute = client.link(LinkOrigin::Dialed(DialId(0)));
+    assert!(client.node.wants_another_link(DialId(0)));
+    client.done();
+    client.answer_dial(0, "b1", Router);
+    assert_eq!(client.neighbours(), ["b1"]);
+    assert!(client.done().contains(&format!("close link {}", mute.0)));
+    assert!(!client.node.wants_another_link(DialId(0)));
+    // A third one comes too late.
+    let late = client.link(LinkOrigin::Dialed(DialId(0)));
+    assert_eq!(client.done(), [format!("close link {}", late.0)]);
+}
+
+#[test]
+fn a_neighbour_that_hangs_up_does_not_keep_a_client_from_one_that_answers() {
+    for (first, then) in [("one link", 1), ("two links", 2)] {
+        let mut client =
+            Bench::with(Client, |config| config.dial.push(target(&["bad:1", "good:1"])));
+        client.start();
+        let links: Vec<LinkId> =
+            (0..then).map(|_| client.link(LinkOrigin::Dialed(DialId(0)))).collect();
+        links.into_iter().for_each(|link| client.down(link));
+        client.dial_fails(0);
+        client.answer_dial(0, "b1", Router);
+        assert!(client.events().contains(&NodeEvent::Started), "{first}");
+    }
 }
 
 #[test]

@@ -61,7 +61,6 @@ fn a_neighbour_that_leaves_is_not_waited_for() {
     peer.dial_fails(1);
     assert!(!is_started(&mut peer));
     peer.down(link);
-    peer.dial_fails(0);
     assert!(is_started(&mut peer));
 }
 

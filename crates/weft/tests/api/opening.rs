@@ -122,6 +122,27 @@ fn an_address_that_does_not_answer_delays_nobody() {
     });
 }
 
+/// A neighbour that accepts connections and then says nothing, or hangs up.
+#[test]
+fn a_neighbour_that_does_not_shake_hands_delays_nobody() {
+    let router = router();
+    let endpoint = router.info().locators()[0].to_string();
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let rude = TcpListener::bind("127.0.0.1:0").unwrap();
+    let [mute, gone] = [mute, rude].map(|it| (format!("tcp/{}", it.local_addr().unwrap()), it));
+    let hangs_up = gone.1.try_clone().unwrap();
+    std::thread::spawn(move || hangs_up.incoming().for_each(drop));
+    ends("opening", move || {
+        for others in [[&mute.0, &endpoint], [&gone.0, &endpoint], [&endpoint, &mute.0]] {
+            let started = Instant::now();
+            let client = Node::new("client").connect_to(&others.map(String::as_str)).open();
+            assert_eq!(client.info().routers_zid(), [router.zid()]);
+            // A handshake would be given up after 10 s.
+            assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        }
+    });
+}
+
 /// Values that contradict each other are refused before anything is opened.
 #[test]
 fn contradictions_are_refused() {
