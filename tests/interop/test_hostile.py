@@ -1,17 +1,19 @@
 """Bad neighbours of a Weft router: whatever they do, others are served, and memory stays within bounds."""
 
+import collections
 import contextlib
 import pathlib
 import random
 import resource
 import signal
 import socket
+import threading
 import time
 
 import pytest
 
 from harness import raw
-from harness.driver import DriverError
+from harness.driver import DriverError, reply
 from harness.network import settle
 from harness.ports import free_locator
 from harness.raw import Raw
@@ -429,7 +431,7 @@ def test_the_limit_of_links(open_router, driver, locator):
     with Raw(locator) as one, Raw(locator) as two:
         one.init(raw.new_zid()), two.init(raw.new_zid())
         with Raw(locator) as three:
-            assert three.wait_end() is None
+            assert three.wait_end() == raw.MAX_LINKS
         settle(router, client)
     wait_until(lambda: _gets_in(driver("weft"), locator))
 
@@ -440,6 +442,33 @@ def _gets_in(driver, locator):
     except DriverError:
         return False
     return True
+
+
+def test_a_flood_that_goes_on_keeps_no_other_host_out(open_router, locator):
+    """Whoever takes its time for the first word, behind a slow network, finds its connection still there."""
+    open_router()
+    address = ("127.0.0.1", int(locator.rsplit(":", 1)[1]))
+    count, is_over = 0, threading.Event()
+
+    def flood():
+        nonlocal count
+        held = collections.deque(maxlen=200)
+        while not is_over.is_set():
+            with contextlib.suppress(OSError):
+                held.append(socket.create_connection(address, 1))
+                count += 1
+
+    flooding = threading.Thread(target=flood)
+    flooding.start()
+    try:
+        for _ in range(5):
+            before = count
+            with Raw(locator, host="127.0.0.2") as slow:
+                wait_until(lambda: count > before + 300)
+                slow.handshake()
+    finally:
+        is_over.set()
+        flooding.join()
 
 
 @pytest.mark.parametrize("kind", ["subscribers", "queryables", "tokens"])
@@ -472,17 +501,17 @@ def test_the_limit_of_interests(open_router, honest, bad_neighbour):
 def test_the_limit_of_pending_queries(open_router, driver, locator):
     """Queries above it end at once; those below get their answers."""
     router = open_router({"limits/queries_pending": 5})
-    router.declare_queryable("q", finalize_delay_ms=1_500)
+    router.declare_queryable("q", [reply("here")], finalize_delay_ms=1_500)
     client = driver("reference").open("client", connect=[locator])
     querier = client.declare_querier("q", timeout_ms=30_000)
     querier.matching_listener().wait_for(bool)
     started = time.monotonic()
     gets = [querier.get() for _ in range(8)]
     for get in gets[5:]:
-        get.replies()
+        assert [answer.error.payload for answer in get.replies()] == [b"too many pending queries"]
     assert time.monotonic() - started < 1.4
     for get in gets[:5]:
-        get.replies()
+        assert [sample.payload for sample in get.samples()] == [b"here"]
     assert time.monotonic() - started > 1.4
 
 

@@ -27,7 +27,8 @@ pub struct NodeConfig {
     pub open_timeout_us: u64,
     /// How long an accepted link may take to become a transport, in microseconds.
     pub accept_timeout_us: u64,
-    /// Accepted links in handshake at the same time; beyond it the oldest is closed.
+    /// Accepted links in handshake at the same time; beyond it, one of the host that has the most is
+    /// closed.
     pub accept_pending_max: usize,
     /// Neighbours at the same time.
     pub sessions_max: usize,

@@ -74,7 +74,8 @@ pub struct LinkInit {
     pub origin: LinkOrigin,
     /// What batches it carries.
     pub params: LinkParams,
-    /// Something that tells the neighbour's address from others; bound into the cookie.
+    /// Something that tells the neighbour's address from others, its port behind a colon at the end;
+    /// bound into the cookie.
     pub peer_tag: Vec<u8>,
 }
 
@@ -118,17 +119,51 @@ pub struct NeighbourInfo {
     pub links: Vec<LinkId>,
 }
 
+/// Numbers that nobody outside can foresee, from a secret seed.
+#[derive(Debug)]
+struct Chance(u64);
+
+impl Chance {
+    /// A number below `end`; 0 if there is none.
+    fn below(&mut self, end: usize) -> usize {
+        // Knuth's linear congruential generator; its upper bits are the good ones.
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end.max(1)
+    }
+}
+
+/// The host in an address such as `tcp/10.0.0.1:4000`: all but the port.
+fn host(peer_tag: &[u8]) -> &[u8] {
+    match peer_tag.iter().rposition(|byte| *byte == b':') {
+        Some(colon) => &peer_tag[..colon],
+        None => peer_tag,
+    }
+}
+
 /// All links and transports of a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Links {
     by_id: BTreeMap<LinkId, Link>,
     /// Accepted links without a transport, oldest first.
     pending: Vec<LinkId>,
+    chance: Chance,
     pub(crate) transports: BTreeMap<ZenohId, Transport>,
     zids: BTreeMap<FaceId, ZenohId>,
 }
 
 impl Links {
+    /// None. `seed` is secret, or a flood could foresee which links make room.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            by_id: BTreeMap::new(),
+            pending: Vec::new(),
+            chance: Chance(seed),
+            transports: BTreeMap::new(),
+            zids: BTreeMap::new(),
+        }
+    }
+
     fn by_face(&self, face: FaceId) -> Option<(ZenohId, &Transport)> {
         let zid = *self.zids.get(&face)?;
         Some((zid, self.transports.get(&zid)?))
@@ -166,13 +201,22 @@ impl Node {
         self.links.by_id.insert(link, Link { params, phase });
     }
 
-    /// Closes the oldest unfinished handshake if there are too many: a flood of half-open links
-    /// costs the flood, not the newcomer.
+    /// Closes an unfinished handshake if there are too many: one of the host that has the most, so
+    /// that a flood of half-open links costs the flood. Which one is left to chance, so that from the
+    /// flood's own host, too, a newcomer may get through. Costs a look at all of them.
     fn make_room_for_accepted(&mut self, ports: &mut dyn Ports) {
         while self.links.pending.len() >= self.config.accept_pending_max.max(1) {
-            let oldest = self.links.pending[0];
-            self.forget_link(oldest);
-            ports.close_link(oldest);
+            let mut by_host: BTreeMap<&[u8], Vec<LinkId>> = BTreeMap::new();
+            for pending in &self.links.pending {
+                if let Some(Link { phase: Phase::Accepted { peer_tag }, .. }) =
+                    self.links.by_id.get(pending)
+                {
+                    by_host.entry(host(peer_tag)).or_default().push(*pending);
+                }
+            }
+            let most = by_host.into_values().max_by_key(Vec::len).unwrap_or_default();
+            let Some(chosen) = most.get(self.links.chance.below(most.len())) else { return };
+            self.end_handshakes([*chosen], ports);
         }
     }
 
@@ -516,7 +560,8 @@ impl Node {
         self.stop_scouting();
         self.dialer.clear();
         self.timers.clear_all();
-        let Links { by_id, transports, .. } = core::mem::take(&mut self.links);
+        let Links { by_id, transports, .. } =
+            core::mem::replace(&mut self.links, Links::new(self.config.hash_seed));
         for transport in transports.values() {
             ports.close_transport(transport.face, Some(CloseReason::GENERIC));
         }

@@ -12,7 +12,7 @@ use weft_wire::{CloseReason, NetworkMessage, OamBody, WireExpr, ZenohId};
 
 use crate::config::NodeConfig;
 use crate::dialer::Dialer;
-use crate::links::Links;
+use crate::links::{Links, NeighbourInfo};
 use crate::ports::{NodeEvent, Ports};
 use crate::scouting::Scouter;
 use crate::session::Entities;
@@ -75,7 +75,7 @@ impl Node {
         Self {
             routing,
             responder,
-            links: Links::default(),
+            links: Links::new(config.hash_seed),
             dialer: Dialer::default(),
             scouter: Scouter::new(),
             entities: Entities::default(),
@@ -241,6 +241,14 @@ impl Node {
                 self.discovered(policy, zid, whatami, &locators, ports);
             }
             Event::NeighbourReady { .. } => self.check_startup(ports),
+            Event::Ignored { face, error } => {
+                if let Some(NeighbourInfo { zid, .. }) =
+                    self.neighbours().find(|it| it.face == face)
+                {
+                    let text = alloc::format!("ignoring what neighbour {zid} declares: {error}");
+                    ports.event(NodeEvent::Warning { text });
+                }
+            }
             Event::Refuse { face, violation } => {
                 let text = alloc::format!("closing neighbour {face:?}: it declares {violation}");
                 ports.event(NodeEvent::Warning { text });

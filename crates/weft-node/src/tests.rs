@@ -162,12 +162,15 @@ impl Bench {
     }
 
     fn link(&mut self, origin: LinkOrigin) -> LinkId {
+        self.link_of(origin, &format!("tcp/10.0.0.1:{}", self.links))
+    }
+
+    fn link_of(&mut self, origin: LinkOrigin, address: &str) -> LinkId {
         self.links += 1;
         let link = LinkId(self.links);
         let now = Activity { rx_us: self.now_us, tx_us: self.now_us };
         self.world.activity.insert(link, now);
-        let init =
-            LinkInit { link, origin, params: PARAMS, peer_tag: Vec::from([self.links as u8]) };
+        let init = LinkInit { link, origin, params: PARAMS, peer_tag: address.into() };
         self.node.link_up(self.now_us, init, &mut self.world);
         link
     }

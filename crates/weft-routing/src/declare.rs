@@ -116,6 +116,18 @@ impl Routing {
         }
     }
 
+    /// Says once that the node does not take what a neighbour declares or is interested in.
+    pub(crate) fn ignore(&mut self, face: FaceId, error: ResolveError, out: &mut dyn Outbox) {
+        let is_limit =
+            matches!(error, ResolveError::TooLong { .. } | ResolveError::TooManyChunks { .. });
+        if let Some(neighbour) = self.faces.get_mut(&face)
+            && is_limit
+            && !core::mem::replace(&mut neighbour.ignored, true)
+        {
+            out.event(Event::Ignored { face, error });
+        }
+    }
+
     fn declare_expr(&mut self, face: FaceId, id: u16, expr: WireExpr<'_>, out: &mut dyn Outbox) {
         // The message has no mapping flag: a scope in it means an id of this node (02 §2 rule 4).
         let expr = WireExpr { mapping: weft_wire::Mapping::Receiver, ..expr };
@@ -165,7 +177,10 @@ impl Routing {
         interest: Option<u32>,
         out: &mut dyn Outbox,
     ) {
-        let Ok(key) = self.resolve(face, expr) else { return };
+        let key = match self.resolve(face, expr) {
+            Ok(key) => key,
+            Err(error) => return self.ignore(face, error, out),
+        };
         let Some(owner) = self.faces.get(&face) else { return };
         let declared = Declared { kind, id, key, info };
         let Some(interest) = interest else {

@@ -131,6 +131,8 @@ pub(crate) struct Face {
     pub(crate) queries_pending: usize,
     /// Estimated memory of the neighbour's key expressions, in bytes.
     pub(crate) key_memory: usize,
+    /// It was said that something of this neighbour is ignored.
+    pub(crate) ignored: bool,
 }
 
 impl Face {
@@ -151,6 +153,7 @@ impl Face {
             next_query: 1,
             queries_pending: 0,
             key_memory: 0,
+            ignored: false,
         }
     }
 

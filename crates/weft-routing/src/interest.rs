@@ -181,7 +181,10 @@ impl Routing {
             None => None,
             Some(expr) => match self.resolve(face, expr) {
                 Ok(key) => Some(key),
-                Err(_) => return close_answer(face, message.id, out),
+                Err(error) => {
+                    self.ignore(face, error, out);
+                    return close_answer(face, message.id, out);
+                }
             },
         };
         let asker = &self.faces[&face];

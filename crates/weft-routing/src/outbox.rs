@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{Locator, NetworkMessage, WhatAmI, ZenohId};
 
+use crate::expr::ResolveError;
 use crate::face::FaceId;
 use crate::limits::Violation;
 
@@ -75,6 +76,14 @@ pub enum Event {
     NeighbourReady {
         /// The neighbour's face.
         face: FaceId,
+    },
+    /// What a neighbour declares is ignored, because its key expression is beyond a limit. Said once a
+    /// neighbour.
+    Ignored {
+        /// The neighbour's face.
+        face: FaceId,
+        /// What is wrong with the key expression.
+        error: ResolveError,
     },
     /// A neighbour went beyond a limit; its transport is to be closed.
     Refuse {

@@ -69,6 +69,8 @@ pub struct QueryHop {
 /// Where a query goes. Without any destination it has ended already: tell the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryPlan {
+    /// Nobody is asked, because the source has too many queries pending.
+    pub refused: bool,
     /// The id under which this node's session answers, if its queryables are asked.
     pub local: Option<u32>,
     /// The neighbours.
@@ -199,7 +201,7 @@ impl Routing {
     ) -> QueryPlan {
         let pending = self.faces.get(&request.source).map(|source| source.queries_pending);
         if pending.is_none_or(|pending| pending >= self.config.limits.queries_max) {
-            return QueryPlan::default();
+            return QueryPlan { refused: true, ..QueryPlan::default() };
         }
         let chosen = select(&self.query_candidates(&request, own), request.target);
         let mut plan = QueryPlan::default();

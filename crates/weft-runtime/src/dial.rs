@@ -45,7 +45,7 @@ pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>
 /// handshakes of those before are not complete.
 ///
 /// # Errors
-/// Why none of them, or none of the rest, could be connected.
+/// Why none of them could be connected.
 fn race(shared: &Weak<Shared>, dial: DialId, endpoints: &[Endpoint]) -> Result<(), String> {
     let (found, targets) = mpsc::channel();
     for endpoint in endpoints {
@@ -105,6 +105,9 @@ fn race(shared: &Weak<Shared>, dial: DialId, endpoints: &[Endpoint]) -> Result<(
             shared.link_up(link, LinkOrigin::Dialed(dial), tag);
             head_start = Some(Instant::now() + HEAD_START);
         }
+    }
+    if head_start.is_some() {
+        return Ok(()); // What came up decides.
     }
     let waiting = dials
         .iter()

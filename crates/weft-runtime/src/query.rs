@@ -93,6 +93,14 @@ const fn answer_qos(qos: Qos) -> SendQos {
     }
 }
 
+/// Why a query beyond `limits/queries_pending` is not asked.
+const TOO_MANY_QUERIES: &str = "too many pending queries";
+
+/// The error reply of a node that does not pass a query on.
+fn refusal(why: &str) -> ResponseBody<'_> {
+    ResponseBody::Err(ErrReply { payload: why.as_bytes(), ..ErrReply::default() })
+}
+
 /// The right to answer a query. Dropping the last share of it ends the query for this session.
 pub struct QueryHandle {
     shared: Arc<Shared>,
@@ -168,6 +176,8 @@ impl Drop for QueryHandle {
 
 /// What is decided about a query under the control lock.
 struct Decided {
+    /// Too many queries are pending.
+    refused: bool,
     local: Option<(u32, Vec<u32>)>,
     hops: Vec<(Arc<Transport>, u32, RouteExpr)>,
 }
@@ -183,8 +193,9 @@ impl Shared {
     ) {
         let key = self.lock().node.resolve(face, request.wire_expr);
         let RequestBody::Query(body) = &request.body else { return };
-        let Ok(key) = key else {
-            return self.end_at_once(face, request.id, request.qos, dirty);
+        let key = match key {
+            Ok(key) => key,
+            Err(error) => return self.refuse(face, request, &error.to_string(), dirty),
         };
         let timeout_us = request.timeout_ms.map_or_else(
             || self.lock().node.config().queries_timeout_us,
@@ -199,6 +210,9 @@ impl Shared {
             timeout_us,
             scope: QueryScope::Any,
         });
+        if decided.refused {
+            return self.refuse(face, request, TOO_MANY_QUERIES, dirty);
+        }
         if decided.local.is_none() && decided.hops.is_empty() {
             return self.end_at_once(face, request.id, request.qos, dirty);
         }
@@ -227,6 +241,12 @@ impl Shared {
             timeout_us: query.timeout_us,
             scope: query.scope,
         });
+        if decided.refused {
+            let body = refusal(TOO_MANY_QUERIES);
+            let responder = Some(self.itself());
+            let reply = IncomingReply { key: None, responder, body: &body, qos: query.qos };
+            calling(|| self.session.reply(id, reply));
+        }
         if decided.local.is_none() && decided.hops.is_empty() {
             return self.query_ended(id);
         }
@@ -257,7 +277,7 @@ impl Shared {
                 let transport = ports.tables.transports.get(&hop.face)?;
                 Some((Arc::clone(transport), hop.id, hop.expr))
             });
-            Decided { local, hops: hops.collect() }
+            Decided { refused: plan.refused, local, hops: hops.collect() }
         })
     }
 
@@ -283,6 +303,30 @@ impl Shared {
     /// A query of this session has all its answers.
     fn query_ended(&self, query: u32) {
         calling(|| self.session.event(NodeEvent::QueryFinal { query }));
+    }
+
+    /// Answers a neighbour's query with an error of this node, and ends it.
+    fn refuse(&self, face: FaceId, request: &Request<'_>, why: &str, dirty: &mut Dirty) {
+        let transport = self.lock().tables.transports.get(&face).cloned();
+        if let Some(transport) = transport {
+            let response = Response {
+                id: request.id,
+                wire_expr: WireExpr::full(""),
+                qos: request.qos,
+                timestamp: None,
+                ts_stack: None,
+                responder: Some(self.itself()),
+                body: refusal(why),
+            };
+            transport.sender.append(&response, answer_qos(request.qos), || dirty.flush());
+            dirty.touch(&transport);
+        }
+        self.end_at_once(face, request.id, request.qos, dirty);
+    }
+
+    /// This node as one who answers.
+    fn itself(&self) -> EntityGlobalId {
+        EntityGlobalId { zid: self.lock().node.config().zid, eid: 0 }
     }
 
     fn end_at_once(&self, face: FaceId, id: u32, qos: Qos, dirty: &mut Dirty) {

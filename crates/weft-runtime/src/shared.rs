@@ -222,8 +222,15 @@ impl Shared {
             }
             if ports.tables.links.len() >= max {
                 tracing::warn!(max, "refusing a link: limits/links reached");
-                if let LinkOrigin::Dialed(dial) = origin {
-                    node.dial_failed(now_us(), dial, "limits/links reached", ports);
+                match origin {
+                    LinkOrigin::Dialed(dial) => {
+                        node.dial_failed(now_us(), dial, "limits/links reached", ports);
+                    }
+                    LinkOrigin::Accepted => {
+                        let mut close = Vec::new();
+                        weft_transport::write_close(CloseReason::MAX_LINKS, &mut close);
+                        cell.transmit(&close);
+                    }
                 }
                 return false;
             }

@@ -191,9 +191,10 @@ class Connection:
 class Raw(Connection):
     """A connection to a node."""
 
-    def __init__(self, locator):
-        host, port = locator.removeprefix("tcp/").rsplit(":", 1)
-        super().__init__(socket.create_connection((host, int(port)), timeout=WAIT_SECONDS))
+    def __init__(self, locator, host=""):
+        """Connects from the address `host`, if it is given."""
+        to, port = locator.removeprefix("tcp/").rsplit(":", 1)
+        super().__init__(socket.create_connection((to, int(port)), WAIT_SECONDS, (host, 0)))
 
     def init(self, zid, mode=CLIENT):
         """The first half of the handshake; returns the cookie."""

@@ -114,13 +114,13 @@ fn handshakes_that_do_not_end_are_ended() {
 }
 
 #[test]
-fn the_oldest_of_too_many_handshakes_gives_way() {
+fn one_of_too_many_handshakes_gives_way() {
     let mut router = Bench::with(Router, |config| config.accept_pending_max = 3);
     for _ in 0..3 {
         router.link(LinkOrigin::Accepted);
     }
     router.accept("c1", Client);
-    assert_eq!(router.done()[0], "close link 1");
+    assert!(router.done()[0].starts_with("close link "));
     assert_eq!(router.neighbours(), ["c1"]);
     router.link(LinkOrigin::Accepted);
     assert_eq!(router.done(), [""; 0], "the open one is not counted");
@@ -129,6 +129,37 @@ fn the_oldest_of_too_many_handshakes_gives_way() {
     }
     let footprint = router.node.footprint();
     assert_eq!((footprint.pending, footprint.links, footprint.timers), (3, 4, 4));
+}
+
+/// However long it takes to say its first word.
+#[test]
+fn a_flood_of_one_host_keeps_nobody_else_out() {
+    let mut router = Bench::with(Router, |config| config.accept_pending_max = 100);
+    let honest = router.link_of(LinkOrigin::Accepted, "tcp/10.0.0.2:4000");
+    for _ in 0..10_000 {
+        router.link(LinkOrigin::Accepted);
+    }
+    let closed = router.done();
+    assert_eq!(closed.len(), 10_001 - 100);
+    assert!(!closed.contains(&format!("close link {}", honest.0)));
+}
+
+/// It has the chance that 100 places for 150 newcomers give: about 22 %.
+#[test]
+fn a_flood_of_its_own_host_keeps_nobody_out_for_certain() {
+    let gets_in = |seed: u64| {
+        let mut router = Bench::with(Router, |config| config.hash_seed = seed);
+        for _ in 0..100 {
+            router.link(LinkOrigin::Accepted);
+        }
+        let honest = router.link(LinkOrigin::Accepted);
+        for _ in 0..150 {
+            router.link(LinkOrigin::Accepted);
+        }
+        !router.done().contains(&format!("close link {}", honest.0))
+    };
+    let count = (0..200).filter(|seed| gets_in(*seed)).count();
+    assert!((20..80).contains(&count), "{count} of 200");
 }
 
 #[test]

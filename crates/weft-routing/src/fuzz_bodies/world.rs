@@ -374,7 +374,10 @@ impl Outbox for Neighbours {
             Event::Discovered { zid, locators, .. } => {
                 assert!(!locators.is_empty() && !zid.to_string().is_empty());
             }
-            Event::MatchingChanged { .. } | Event::Token { .. } | Event::TokenReply { .. } => {}
+            Event::Ignored { .. }
+            | Event::MatchingChanged { .. }
+            | Event::Token { .. }
+            | Event::TokenReply { .. } => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What one neighbour may make this node remember.
 
 use super::*;
+use crate::ResolveError;
 use crate::Violation;
 use crate::limits::{AGGREGATES_MAX, SAME_KEY_MAX};
 use WhatAmI::{Client, Router};
@@ -68,6 +69,7 @@ fn queries_beyond_the_limit_end_at_once() {
     router.declares(other, Kind::Queryable, 1, "q");
     let plans = [0; 3].map(|_| router.query(client, "q", QueryTarget::All));
     assert_eq!(plans.each_ref().map(QueryPlan::is_empty), [false, false, true]);
+    assert_eq!(plans.each_ref().map(|plan| plan.refused), [false, false, true]);
     router.routing.end_branch(other, plans[0].hops[0].id);
     assert!(!router.query(client, "q", QueryTarget::All).is_empty());
 }
@@ -111,7 +113,8 @@ fn key_expressions_of_too_many_chunks_are_ignored() {
     router.declares(client, Kind::Token, 1, "a/**/b/c");
     router.asks(client, 1, InterestMode::CurrentFuture, Kind::Token, "*/*/*/*/**");
     assert_eq!(router.sent(), ["1 answer 1: final"], "whoever asks is not kept waiting");
-    assert_eq!(refused(&mut router), []);
+    let said = [Event::Ignored { face: client, error: ResolveError::TooManyChunks { max: 4 } }];
+    assert_eq!(router.events(), said, "once");
     let left = router.routing.footprint();
     assert_eq!((left.declarations, left.interests, left.exprs), (1, 0, 1));
 }

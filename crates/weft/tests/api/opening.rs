@@ -143,6 +143,23 @@ fn a_neighbour_that_does_not_shake_hands_delays_nobody() {
     });
 }
 
+/// A link beyond `limits/links` is tried again, and comes up when there is room.
+#[test]
+fn a_link_beyond_the_limit_is_tried_again() {
+    let (one, other) = (router(), router());
+    let endpoints = [&one, &other].map(|it| it.info().locators()[0].to_string());
+    let peer = Node::new("peer")
+        .connect_to(&endpoints.each_ref().map(String::as_str))
+        .set("limits/links", "1")
+        .set("connect/retry", "{ period_init_ms: 50, period_max_ms: 50 }")
+        .open();
+    until("one router", || peer.info().routers_zid().len() == 1);
+    let (first, second) =
+        if peer.info().routers_zid() == [one.zid()] { (one, other) } else { (other, one) };
+    first.close().wait();
+    until("the other one", || peer.info().routers_zid() == [second.zid()]);
+}
+
 /// Values that contradict each other are refused before anything is opened.
 #[test]
 fn contradictions_are_refused() {
