@@ -221,12 +221,12 @@ impl Shared {
                 return false;
             }
             if ports.tables.links.len() >= max {
-                tracing::warn!(max, "refusing a link: limits/links reached");
                 match origin {
                     LinkOrigin::Dialed(dial) => {
                         node.dial_failed(now_us(), dial, "limits/links reached", ports);
                     }
                     LinkOrigin::Accepted => {
+                        tracing::warn!(max, "refusing a link: limits/links reached");
                         let mut close = Vec::new();
                         weft_transport::write_close(CloseReason::MAX_LINKS, &mut close);
                         cell.transmit(&close);
