@@ -44,6 +44,9 @@ pub struct NodeConfig {
     pub connect_required: bool,
     /// Opening waits for found nodes to be connected.
     pub wait_for_scouted: bool,
+    /// A connected peer counts as ready when it has told what it declares; otherwise with its first
+    /// gossip, or at once where there is no gossip.
+    pub wait_for_declares: bool,
     /// How long opening waits for found nodes, in microseconds.
     pub scouting_delay_us: u64,
     /// Discovery by UDP multicast.
@@ -164,6 +167,7 @@ impl NodeConfig {
             connect_timeout_us: (whatami == WhatAmI::Client).then_some(0),
             connect_required: whatami == WhatAmI::Client,
             wait_for_scouted: true,
+            wait_for_declares: true,
             scouting_delay_us: 500_000,
             scouting: ScoutingConfig {
                 enabled: false,

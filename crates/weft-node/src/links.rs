@@ -102,6 +102,8 @@ pub(crate) struct Transport {
     accepted: usize,
     /// It has lost a link, and only reads what is left on the others.
     finishing: bool,
+    /// Its first gossip has arrived.
+    pub(crate) gossiped: bool,
 }
 
 /// A connected neighbour, for information.
@@ -167,6 +169,12 @@ impl Links {
     fn by_face(&self, face: FaceId) -> Option<(ZenohId, &Transport)> {
         let zid = *self.zids.get(&face)?;
         Some((zid, self.transports.get(&zid)?))
+    }
+
+    /// Gossip of the neighbour has arrived; returns whether it is its first.
+    pub(crate) fn gossiped(&mut self, face: FaceId) -> bool {
+        let transport = self.zids.get(&face).and_then(|zid| self.transports.get_mut(zid));
+        transport.is_some_and(|it| !core::mem::replace(&mut it.gossiped, true))
     }
 
     /// Links, and those among them whose handshake is not complete on the accepting side.
@@ -403,7 +411,8 @@ impl Node {
         let rx = Box::new(RxHalf::new(&negotiated, self.config.rx));
         ports.open(link, OpenedTransport { face, negotiated: negotiated.clone(), rx });
         let links = Vec::from([link]);
-        let transport = Transport { face, negotiated, lease, links, accepted, finishing: false };
+        let (finishing, gossiped) = (false, false);
+        let transport = Transport { face, negotiated, lease, links, accepted, finishing, gossiped };
         self.links.transports.insert(zid, transport);
         self.links.zids.insert(face, zid);
         self.timers.set(now_us, Timer::Lease(face, link));

@@ -144,6 +144,9 @@ impl Node {
                     self.with_routing(now_us, ports, |routing, out| {
                         routing.handle_gossip(face, body, out);
                     });
+                    if self.links.gossiped(face) {
+                        self.check_startup(ports);
+                    }
                 }
                 false
             }
@@ -197,10 +200,6 @@ impl Node {
             timers: self.timers.len(),
             token_queries: self.token_query_count(),
         }
-    }
-
-    pub(crate) fn neighbours_unready(&self) -> bool {
-        self.links.transports.values().any(|transport| !self.routing.is_ready(transport.face))
     }
 
     pub(crate) fn scouter_is_active(&self) -> bool {

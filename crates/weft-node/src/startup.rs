@@ -6,6 +6,7 @@
 use weft_wire::WhatAmI;
 
 use crate::config::not_connected;
+use crate::links::Transport;
 use crate::node::Node;
 use crate::ports::{NodeEvent, Ports};
 use crate::timers::Timer;
@@ -73,6 +74,17 @@ impl Node {
         if !awaited && !looking {
             self.started(ports);
         }
+    }
+
+    /// Whether a neighbour has yet to tell what opening waits for.
+    fn neighbours_unready(&self) -> bool {
+        let is_unready = |it: &Transport| {
+            let content = !self.config.wait_for_declares
+                && it.negotiated.whatami == WhatAmI::Peer
+                && (it.gossiped || !self.config.gossip.enabled);
+            !content && !self.routing.is_ready(it.face)
+        };
+        self.links.transports.values().any(is_unready)
     }
 
     /// Opening has waited long enough.

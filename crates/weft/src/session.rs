@@ -15,14 +15,14 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::get::GetBuilder;
 use crate::info::SessionInfo;
-use crate::key::{IntoKeyExpr, Namespace};
+use crate::key::IntoKeyExpr;
 use crate::listener::Ending;
 use crate::liveliness::Liveliness;
 use crate::publisher::{PublisherBuilder, PutBuilder};
 use crate::querier::QuerierBuilder;
 use crate::queryable::QueryableBuilder;
 use crate::resolve::Waiting;
-use crate::settings;
+use crate::settings::{Chance, Settings};
 use crate::subscriber::SubscriberBuilder;
 use crate::zbytes::ZBytes;
 
@@ -55,12 +55,11 @@ impl OpenBuilder {
             tracing::warn!("{warning}");
         }
         let effective = self.config.effective()?;
-        let namespace = Namespace(effective.namespace.clone());
-        let queries_timeout = effective.queries_default_timeout;
-        let runtime_config = settings::runtime(&effective)?;
-        let core = Core::new(runtime_config.node.zid, namespace);
+        let Settings { runtime, namespace, queries_timeout } =
+            Settings::new(&effective, &Chance::draw()?);
+        let core = Core::new(runtime.node.zid, namespace);
         crate::handlers::set_block_hook(weft_runtime::block_hook);
-        let runtime = Arc::new(Runtime::open(runtime_config, Arc::clone(&core) as Arc<_>)?);
+        let runtime = Arc::new(Runtime::open(runtime, Arc::clone(&core) as Arc<_>)?);
         core.attach(&runtime);
         tracing::info!(zid = %core.zid, mode = %effective.mode, "session open");
         Ok(Session(Arc::new(SessionInner {

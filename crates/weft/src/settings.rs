@@ -11,20 +11,58 @@ use weft_wire::{Endpoint, Resolution, WhatAmI, ZenohId};
 
 use crate::config::{self, Effective};
 use crate::error::{Error, Result};
+use crate::key::Namespace;
 
-pub(crate) fn runtime(config: &Effective) -> Result<RuntimeConfig> {
-    let zid = match config.id {
-        Some(zid) => zid,
-        None => random_zid()?,
-    };
-    let mut node = NodeConfig::new(zid, config.mode, CookieKey::new(random()?));
+/// Everything that a session is opened with.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) runtime: RuntimeConfig,
+    pub(crate) namespace: Namespace,
+    /// How long a query may take if it does not say so itself.
+    pub(crate) queries_timeout: Duration,
+}
+
+impl Settings {
+    pub(crate) fn new(config: &Effective, chance: &Chance) -> Self {
+        Self {
+            runtime: runtime(config, chance),
+            namespace: Namespace(config.namespace.clone()),
+            queries_timeout: config.queries_default_timeout,
+        }
+    }
+}
+
+/// What differs from one session to the next with the same configuration.
+pub(crate) struct Chance {
+    /// The identity of a node whose configuration names none.
+    pub(crate) zid: ZenohId,
+    pub(crate) cookie_key: [u8; 16],
+    pub(crate) hash_seed: u64,
+    /// Seconds since the epoch: a node's new life counts its gossip on from its old one.
+    pub(crate) first_sn: u64,
+}
+
+impl Chance {
+    pub(crate) fn draw() -> Result<Self> {
+        Ok(Self {
+            zid: random_zid()?,
+            cookie_key: random()?,
+            hash_seed: u64::from_le_bytes(random()?),
+            first_sn: weft_runtime::wall_ntp64() >> 32,
+        })
+    }
+}
+
+fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
+    let zid = config.id.unwrap_or(chance.zid);
+    let mut node = NodeConfig::new(zid, config.mode, CookieKey::new(chance.cookie_key));
     node.handshake = HandshakeConfig {
         resolution: Resolution { fsn: config.tx.sequence_number_resolution, ..Resolution::DEFAULT },
         batch_size: config.tx.batch_size,
         lease_ms: config.tx.lease.as_millis() as u64,
         ..HandshakeConfig::new(zid, config.mode)
     };
-    node.hash_seed = u64::from_le_bytes(random()?);
+    node.hash_seed = chance.hash_seed;
     node.keep_alive = config.tx.keep_alive;
     node.open_timeout_us = us(config.unicast.open_timeout);
     node.accept_timeout_us = us(config.unicast.accept_timeout);
@@ -40,6 +78,7 @@ pub(crate) fn runtime(config: &Effective) -> Result<RuntimeConfig> {
     node.connect_required = config.connect.attempts.exit_on_failure
         && (config.mode == WhatAmI::Client || !config.connect.neighbours.is_empty());
     node.wait_for_scouted = config.open.connect_scouted;
+    node.wait_for_declares = config.open.declares;
     node.scouting_delay_us = us(config.scouting.delay);
     let multicast = &config.scouting.multicast;
     node.scouting = ScoutingConfig {
@@ -53,8 +92,7 @@ pub(crate) fn runtime(config: &Effective) -> Result<RuntimeConfig> {
         enabled: gossip.enabled,
         target: gossip.target,
         locators: Vec::new(),
-        // Seconds since the epoch: a node's new life counts on from its old one.
-        first_sn: weft_runtime::wall_ntp64() >> 32,
+        first_sn: chance.first_sn,
     };
     node.gossip_autoconnect = autoconnect(gossip.autoconnect);
     node.interests_timeout_us = us(config.interests_timeout);
@@ -67,7 +105,7 @@ pub(crate) fn runtime(config: &Effective) -> Result<RuntimeConfig> {
         key_expr_chunks_max: config.limits.key_expr_chunks_max,
         ..Limits::default()
     };
-    Ok(RuntimeConfig {
+    RuntimeConfig {
         listen: listen_targets(config),
         scout: scout_group(config),
         tx: TxConfig {
@@ -84,7 +122,7 @@ pub(crate) fn runtime(config: &Effective) -> Result<RuntimeConfig> {
         timestamping: config.timestamping.enabled,
         drop_future_timestamp: config.timestamping.drop_future,
         ..RuntimeConfig::new(node)
-    })
+    }
 }
 
 /// Where and how the configuration says to scout.

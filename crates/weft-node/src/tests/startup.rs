@@ -36,6 +36,28 @@ fn a_peer_waits_for_what_its_neighbours_have_to_tell() {
     assert!(is_started(&mut peer));
 }
 
+/// Without `declares`, a peer waits for gossip only, and where there is none, for the connection.
+#[test]
+fn a_peer_that_need_not_know_what_is_declared_opens_earlier() {
+    let open = |gossip| {
+        let mut peer = Bench::with(Peer, |config| {
+            config.dial.push(target(&["b:1"]));
+            config.wait_for_declares = false;
+            config.gossip.enabled = gossip;
+        });
+        peer.start();
+        assert!(!is_started(&mut peer), "the connection is waited for in any case");
+        peer.answer_dial(0, "b1", Peer);
+        peer
+    };
+    assert!(is_started(&mut open(false)));
+    let mut peer = open(true);
+    assert!(!is_started(&mut peer));
+    let told = NetworkMessage::Oam(weft_wire::Oam::link_states(&[0]));
+    peer.node.handle_message(peer.now_us, FaceId(1), &told, &mut peer.world);
+    assert!(is_started(&mut peer));
+}
+
 #[test]
 fn a_peer_does_not_wait_for_ever() {
     let mut peer = Bench::with(Peer, |config| config.dial.push(target(&["b:1"])));

@@ -15,8 +15,6 @@ pub struct Effective {
     pub mode: WhatAmI,
     /// Its identity; `None`: a random one.
     pub id: Option<ZenohId>,
-    /// JSON that is shown in the admin space.
-    pub metadata: Option<String>,
     /// Prefix of every key of this session.
     pub namespace: Option<KeyExpr>,
     /// Whom to connect to.
@@ -131,8 +129,6 @@ pub struct MulticastScouting {
 pub struct Gossip {
     /// Take part at all.
     pub enabled: bool,
-    /// Pass on what neighbours tell about others.
-    pub multihop: bool,
     /// Which neighbours are told; never clients.
     pub target: WhatAmIMatcher,
     /// Whom to connect to.
@@ -182,7 +178,7 @@ pub struct Unicast {
     pub accept_pending_max: usize,
     /// Neighbours at the same time.
     pub sessions_max: usize,
-    /// Links to one neighbour.
+    /// Links that one neighbour may open to this node.
     pub links_per_session_max: usize,
 }
 
@@ -207,15 +203,11 @@ pub struct Tx {
     pub wait_before_close: Duration,
     /// Collect messages in a batch while the link is busy.
     pub batching: bool,
-    /// How long messages are collected.
-    pub batching_time_limit: Duration,
 }
 
 /// Receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rx {
-    /// Receive buffer of a link, in bytes.
-    pub buffer_len: usize,
     /// Longest message that is put together from fragments, in bytes.
     pub message_len_max: usize,
 }

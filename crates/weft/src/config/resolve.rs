@@ -37,7 +37,6 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
     let effective = Effective {
         mode: values.mode,
         id: values.parsed("id"),
-        metadata: values.set("metadata").map(|value| value.to_json()),
         namespace: values.parsed("namespace"),
         connect: Connect {
             neighbours: values.list("connect/endpoints").iter().map(kind::endpoints).collect(),
@@ -66,10 +65,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
             links_per_session_max: values.size("transport/unicast/max_links"),
         },
         tx: values.tx(),
-        rx: Rx {
-            buffer_len: values.size("transport/link/rx/buffer_size"),
-            message_len_max: max_message_size,
-        },
+        rx: Rx { message_len_max: max_message_size },
         limits: Limits {
             links_max: values.size("limits/links"),
             declarations_per_session_max: values.size("limits/declarations_per_session"),
@@ -229,7 +225,6 @@ impl Values<'_> {
             },
             gossip: Gossip {
                 enabled: self.bool("scouting/gossip/enabled"),
-                multihop: self.bool("scouting/gossip/multihop"),
                 target: self.modes("scouting/gossip/target"),
                 autoconnect: self.autoconnect("scouting/gossip"),
             },
@@ -274,7 +269,6 @@ impl Values<'_> {
                 .us(&schema::join(drop, "max_wait_before_drop_fragments")),
             wait_before_close: self.us(&schema::join(block, "wait_before_close")),
             batching: self.bool("transport/link/tx/queue/batching/enabled"),
-            batching_time_limit: self.ms("transport/link/tx/queue/batching/time_limit"),
         }
     }
 }
