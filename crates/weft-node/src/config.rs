@@ -40,7 +40,8 @@ pub struct NodeConfig {
     pub dial: Vec<DialTarget>,
     /// How long opening may take to connect, in microseconds: `None` is for ever, 0 a single try.
     pub connect_timeout_us: Option<u64>,
-    /// Opening fails when nothing could be connected.
+    /// A client's opening fails when nothing could be connected. For other nodes, see
+    /// [`DialTarget::required`].
     pub connect_required: bool,
     /// Opening waits for found nodes to be connected.
     pub wait_for_scouted: bool,
@@ -70,6 +71,16 @@ pub struct DialTarget {
     pub endpoints: Vec<Endpoint>,
     /// When to try again.
     pub retry: Retry,
+    /// Opening fails when it could not be connected. Without effect at clients: they need any of their
+    /// targets, see [`NodeConfig::connect_required`].
+    pub required: bool,
+}
+
+impl DialTarget {
+    /// With the default delays, and not required.
+    pub fn new(endpoints: Vec<Endpoint>) -> Self {
+        Self { endpoints, retry: Retry::default(), required: false }
+    }
 }
 
 /// Delays between attempts.
@@ -81,6 +92,36 @@ pub struct Retry {
     pub max_us: u64,
     /// Growth from one delay to the next.
     pub factor: f64,
+}
+
+/// The pauses between attempts, each longer than the one before up to the longest.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    retry: Retry,
+    pause_us: u64,
+}
+
+impl Backoff {
+    /// Begins with the first delay.
+    pub const fn new(retry: Retry) -> Self {
+        Self { retry, pause_us: retry.init_us }
+    }
+
+    /// The pause before the next attempt, in microseconds.
+    pub fn take_us(&mut self) -> u64 {
+        let Retry { init_us, max_us, factor } = self.retry;
+        let longer = (self.pause_us as f64 * factor) as u64;
+        core::mem::replace(&mut self.pause_us, longer.clamp(init_us, max_us.max(init_us)))
+    }
+
+    /// Begins again.
+    pub const fn reset(&mut self) {
+        self.pause_us = self.retry.init_us;
+    }
+
+    pub(crate) const fn first_us(&self) -> u64 {
+        self.retry.init_us
+    }
 }
 
 impl Default for Retry {

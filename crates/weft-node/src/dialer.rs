@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use weft_transport::HandshakeError;
 use weft_wire::{CloseReason, Endpoint, Locator, WhatAmI, ZenohId};
 
-use crate::config::{AutoConnect, DialTarget, Retry};
+use crate::config::{AutoConnect, Backoff, DialTarget};
 use crate::links::{LinkId, Loss};
 use crate::node::Node;
 use crate::ports::{NodeEvent, Ports};
@@ -47,10 +47,11 @@ struct Dial {
     endpoints: Vec<Endpoint>,
     /// Whom the endpoints must lead to.
     expected: Option<ZenohId>,
-    retry: Retry,
+    pauses: Backoff,
+    /// Opening fails without it.
+    required: bool,
     /// `None` for a configured neighbour: for ever.
     retries_left: Option<u32>,
-    pause_us: u64,
     state: State,
     /// The links of the state `Handshaking`. The first one to complete wins.
     links: Vec<LinkId>,
@@ -66,6 +67,10 @@ struct Dial {
 impl Dial {
     const fn is_configured(&self) -> bool {
         self.retries_left.is_none()
+    }
+
+    const fn is_connected(&self) -> bool {
+        matches!(self.state, State::Open(_) | State::Satisfied(_))
     }
 
     /// The endpoints of the attempt that is due.
@@ -89,13 +94,6 @@ impl Dial {
     const fn is_amid_turns(&self) -> bool {
         self.alone.is_some() && self.is_configured()
     }
-
-    /// The pause before the next attempt, in microseconds; the one after it is longer.
-    fn take_pause(&mut self) -> u64 {
-        let Retry { init_us, max_us, factor } = self.retry;
-        let longer = (self.pause_us as f64 * factor) as u64;
-        core::mem::replace(&mut self.pause_us, longer.clamp(init_us, max_us.max(init_us)))
-    }
 }
 
 /// All attempts of a node.
@@ -118,8 +116,8 @@ impl Dialer {
         let dial = Dial {
             endpoints: target.endpoints,
             expected,
-            pause_us: target.retry.init_us,
-            retry: target.retry,
+            pauses: Backoff::new(target.retry),
+            required: target.required,
             retries_left,
             state: State::Waiting,
             links: Vec::new(),
@@ -183,6 +181,21 @@ impl Dialer {
 
     pub(crate) fn clear(&mut self) {
         self.dials.clear();
+    }
+
+    /// Some attempt must succeed for the node to open.
+    pub(crate) fn has_required(&self) -> bool {
+        self.dials.values().any(|dial| dial.required)
+    }
+
+    /// Every attempt that must succeed has done so.
+    pub(crate) fn required_are_connected(&self) -> bool {
+        self.dials.values().all(|dial| !dial.required || dial.is_connected())
+    }
+
+    /// Some attempt that must succeed has failed at first.
+    pub(crate) fn required_has_failed(&self) -> bool {
+        self.dials.values().any(|dial| dial.required && dial.reported && !dial.is_connected())
     }
 
     /// Every attempt has come to an end at least once.
@@ -280,7 +293,7 @@ impl Node {
                 self.dial(id, ports);
             }
         } else if self.dialer.len() < self.config.sessions_max {
-            let target = DialTarget { endpoints, retry: Retry::default() };
+            let target = DialTarget::new(endpoints);
             let id = self.dialer.add(target, Some(zid), Some(FOUND_RETRIES));
             self.dial(id, ports);
         }
@@ -367,12 +380,12 @@ impl Node {
         }
         dial.state = State::Waiting;
         // The first attempt after a loss is immediate (03 §2.10), unless the transport did not last.
-        let lasted = now_us.saturating_sub(dial.opened_us) >= dial.retry.init_us;
+        let lasted = now_us.saturating_sub(dial.opened_us) >= dial.pauses.first_us();
         let pause_us = if lasted {
-            dial.pause_us = dial.retry.init_us;
+            dial.pauses.reset();
             0
         } else {
-            dial.take_pause()
+            dial.pauses.take_us()
         };
         self.timers.set(now_us.saturating_add(pause_us), Timer::Redial(id));
     }
@@ -385,7 +398,8 @@ impl Node {
         reason: String,
         ports: &mut dyn Ports,
     ) {
-        let is_told = self.fails_at_first();
+        let is_client = self.config.whatami == WhatAmI::Client;
+        let (client_fails, once) = (self.config.connect_required, self.fails_at_first());
         let Some(dial) = self.dialer.dials.get_mut(&id) else { return };
         dial.next_turn(answered);
         if dial.is_amid_turns() {
@@ -400,15 +414,18 @@ impl Node {
             Some(left) => *left -= 1,
             None if first => {
                 let text = format!("{reason}; trying again in the background");
-                if !is_told {
+                let fails = if is_client { client_fails } else { dial.required };
+                if !(fails && once) {
                     ports.event(NodeEvent::Warning { text });
                 }
-                self.dialer.failures.push(reason);
+                if fails {
+                    self.dialer.failures.push(reason);
+                }
             }
             None => {}
         }
         dial.state = State::Waiting;
-        let pause_us = dial.take_pause();
+        let pause_us = dial.pauses.take_us();
         self.timers.set(now_us.saturating_add(pause_us), Timer::Redial(id));
         self.check_startup(ports);
     }

@@ -22,7 +22,7 @@ use weft_wire::{
 
 use crate::{
     DialId, DialTarget, FaceId, Footprint, Limits, LinkId, LinkInit, LinkOrigin, Locality, MatchOf,
-    Node, NodeConfig, NodeFootprint, QueryRequest, QueryScope, Retry,
+    Node, NodeConfig, NodeFootprint, QueryRequest, QueryScope,
 };
 use outside::Outside;
 use plane::FuzzPlane;
@@ -94,7 +94,7 @@ impl Bench {
         config.limits = LIMITS;
         if bits & 16 != 0 {
             let endpoints = ["tcp/a:1", "tcp/b:2"].map(|text| text.parse().expect("literal"));
-            config.dial.push(DialTarget { endpoints: endpoints.into(), retry: Retry::default() });
+            config.dial.push(DialTarget::new(endpoints.into()));
         }
         let mut bench = Self {
             node: Node::new(config),

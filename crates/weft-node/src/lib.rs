@@ -42,7 +42,7 @@ mod session;
 mod startup;
 mod timers;
 
-pub use config::{AutoConnect, DialTarget, NodeConfig, Retry, ScoutingConfig, Strategy};
+pub use config::{AutoConnect, Backoff, DialTarget, NodeConfig, Retry, ScoutingConfig, Strategy};
 pub use consolidate::Consolidator;
 pub use dialer::DialId;
 pub use forward::{Stamped, forwarded, stamp_put};

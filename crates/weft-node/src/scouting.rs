@@ -56,6 +56,13 @@ impl Node {
         self.scouter.locators = locators;
     }
 
+    /// It can be reached at these, too. Neighbours that are connected already are not told.
+    pub fn add_locators(&mut self, mut locators: Vec<(Locator, bool)>) {
+        let mut all = core::mem::take(&mut self.scouter.locators);
+        all.append(&mut locators);
+        self.set_locators(all);
+    }
+
     /// Where this node can be reached.
     pub fn locators(&self) -> impl Iterator<Item = &Locator> {
         self.scouter.locators.iter().map(|(locator, _)| locator)

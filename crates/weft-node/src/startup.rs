@@ -1,7 +1,8 @@
 //! When a node counts as open.
 //!
-//! Spec: 03 §3.6. A client is open when it is connected. A peer is open when what it was told to
-//! connect to, and what it found, has told what it has, or after a short wait; a router at once.
+//! Spec: 03 §3.6. A client is open when it is connected, and so is any other node that is told what
+//! it must be connected to. A peer is otherwise open when what it was told to connect to, and what
+//! it found, has told what it has, or after a short wait; a router at once.
 
 use weft_wire::WhatAmI;
 
@@ -37,7 +38,7 @@ impl Node {
         }
         let wait_us = if is_client && self.dialer.is_empty() {
             Some(self.config.scouting.timeout_us)
-        } else if is_client || self.config.connect_required {
+        } else if is_client || self.dialer.has_required() {
             self.config.connect_timeout_us.filter(|us| *us > 0)
         } else {
             Some(self.config.scouting_delay_us)
@@ -53,26 +54,35 @@ impl Node {
         if self.startup != Startup::Opening {
             return;
         }
-        let connected = !self.links.transports.is_empty();
-        if self.config.whatami == WhatAmI::Client || self.config.connect_required {
-            if connected {
+        if self.config.whatami == WhatAmI::Client {
+            return self.check_client(ports);
+        }
+        if self.dialer.has_required() {
+            if self.dialer.required_are_connected() {
                 self.started(ports);
-            } else if self.tries_once()
-                && !self.dialer.is_empty()
-                && self.dialer.all_reported()
-                && !self.scouter_is_active()
-            {
+            } else if self.tries_once() && self.dialer.required_has_failed() {
                 self.start_failed(ports);
-            } else if self.dialer.is_empty() && !self.scouter_is_active() {
-                self.start_failed_unnamed(ports);
             }
             return;
         }
+        let connected = !self.links.transports.is_empty();
         let waits = self.config.wait_for_scouted && self.config.whatami == WhatAmI::Peer;
         let awaited = waits && (!self.dialer.all_reported() || self.neighbours_unready());
         let looking = waits && self.scouter_is_active() && !connected;
         if !awaited && !looking {
             self.started(ports);
+        }
+    }
+
+    fn check_client(&mut self, ports: &mut dyn Ports) {
+        if !self.links.transports.is_empty() {
+            self.started(ports);
+        } else if self.scouter_is_active() {
+            // It may find somebody yet.
+        } else if self.dialer.is_empty() {
+            self.start_failed_unnamed(ports);
+        } else if self.tries_once() && self.dialer.all_reported() {
+            self.start_failed(ports);
         }
     }
 
@@ -92,14 +102,16 @@ impl Node {
         if self.startup != Startup::Opening {
             return;
         }
-        let connected = !self.links.transports.is_empty();
-        let required = self.config.whatami == WhatAmI::Client || self.config.connect_required;
-        if required && !connected { self.start_failed(ports) } else { self.started(ports) }
+        let connected = match self.config.whatami {
+            WhatAmI::Client => !self.links.transports.is_empty(),
+            WhatAmI::Peer | WhatAmI::Router => self.dialer.required_are_connected(),
+        };
+        if connected { self.started(ports) } else { self.start_failed(ports) }
     }
 
-    /// Whether an attempt that fails now is told as a part of [`NodeEvent::StartFailed`].
+    /// Whether opening fails with the first failure of what it depends on, and tells it.
     pub(crate) fn fails_at_first(&self) -> bool {
-        self.startup == Startup::Opening && self.config.connect_required && self.tries_once()
+        self.startup == Startup::Opening && self.tries_once()
     }
 
     fn tries_once(&self) -> bool {
@@ -114,7 +126,7 @@ impl Node {
 
     fn start_failed(&mut self, ports: &mut dyn Ports) {
         self.startup = Startup::Done;
-        if self.config.connect_required {
+        if self.config.connect_required || self.config.whatami != WhatAmI::Client {
             let reason = not_connected(&self.dialer.failures);
             ports.event(NodeEvent::StartFailed { reason });
         } else {

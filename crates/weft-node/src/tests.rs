@@ -25,7 +25,7 @@ use weft_wire::{
 
 use crate::{
     Activity, DialId, DialTarget, FaceId, LinkId, LinkInit, LinkOrigin, Node, NodeConfig,
-    NodeEvent, OpenedTransport, Ports, Retry, ScoutTo,
+    NodeEvent, OpenedTransport, Ports, ScoutTo,
 };
 
 const PARAMS: LinkParams = LinkParams { mtu: u16::MAX, streamed: true };
@@ -119,7 +119,7 @@ fn key(text: &str) -> KeyExpr {
 
 fn target(addresses: &[&str]) -> DialTarget {
     let endpoints = addresses.iter().map(|it| format!("tcp/{it}").parse().unwrap()).collect();
-    DialTarget { endpoints, retry: Retry::default() }
+    DialTarget::new(endpoints)
 }
 
 impl Bench {

@@ -9,7 +9,7 @@
 //! - the *event thread* (`events`): tells the session what happened;
 //! - those that go on for one of the above whose handler takes its time (`duty`);
 //! - those that wait for room with a message that blocks first (`sender`);
-//! - short-lived ones that connect (`dial`).
+//! - short-lived ones that connect (`dial`), and one that goes on trying to listen (`listen`).
 //!
 //! Those that go on or wait are kept for a second, for the next time (`reserve`).
 //!
@@ -27,6 +27,7 @@ mod dial;
 mod duty;
 mod error;
 mod events;
+mod listen;
 mod options;
 mod plane;
 mod poll;
@@ -49,10 +50,12 @@ pub use cell::LinkInfo;
 pub use clock::wall_ntp64;
 pub use duty::{block_hook, calling, is_calling};
 pub use error::OpenError;
+pub use listen::ListenTarget;
+pub use options::ATTEMPT_KEYS;
 pub use publish::{PublisherSlot, SampleQos};
 pub use query::{QueryArgs, QueryHandle};
 pub use route::{SampleCallback, SampleView};
-pub use runtime::{CLOSE_HANDLERS_MAX, ListenTarget, Neighbour, Runtime, RuntimeConfig};
+pub use runtime::{CLOSE_HANDLERS_MAX, Neighbour, Runtime, RuntimeConfig};
 pub use scout::{ScoutGroup, scout};
 pub use sender::CongestionWaits;
 pub use session::{IncomingQuery, IncomingReply, SessionHandler};

@@ -2,21 +2,20 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use weft_keyexpr::KeyExpr;
-use weft_link::{Address, Listener, resolve};
 use weft_node::{Locality, MatchOf, NeighbourInfo, Node, NodeConfig};
 use weft_transport::{TxConfig, TxStats};
-use weft_wire::{Endpoint, Locator, PushBody, WhatAmI, ZenohId};
+use weft_wire::{Locator, PushBody, WhatAmI, ZenohId};
 
 use crate::cell::{LinkCell, LinkInfo};
 use crate::clock::now_us;
 use crate::duty;
 use crate::error::OpenError;
 use crate::events::{Lane, News};
-use crate::options::link_options;
+use crate::listen::{self, ListenTarget, Listening};
 use crate::publish::{PublisherSlot, SampleQos};
 use crate::query::QueryArgs;
 use crate::route::{Local, SampleCallback};
@@ -76,15 +75,6 @@ impl RuntimeConfig {
     }
 }
 
-/// An endpoint to listen on.
-#[derive(Clone, Debug)]
-pub struct ListenTarget {
-    /// Where.
-    pub endpoint: Endpoint,
-    /// Without it the node does not open.
-    pub required: bool,
-}
-
 /// A connected neighbour and its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
@@ -131,6 +121,8 @@ impl Startup {
 pub struct Runtime {
     shared: Arc<Shared>,
     service: Mutex<Option<JoinHandle<()>>>,
+    /// The thread that tries to listen where it was not possible yet.
+    listening: Option<Thread>,
 }
 
 impl Runtime {
@@ -142,15 +134,8 @@ impl Runtime {
         mut config: RuntimeConfig,
         session: Arc<dyn SessionHandler>,
     ) -> Result<Self, OpenError> {
-        let listeners = bind(&config.listen)?;
-        let mut locators = Vec::new();
-        for listener in &listeners {
-            for reachable in listener.locators()? {
-                if let Ok(locator) = reachable.locator.parse::<Locator>() {
-                    locators.push((locator, reachable.is_loopback));
-                }
-            }
-        }
+        let Listening { bound, pending } = listen::open(&config.listen)?;
+        let locators = listen::locators(&bound)?;
         let scouting = open_scouting(&mut config);
         let shard_count = match config.shards {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -173,8 +158,10 @@ impl Runtime {
             stamps: config.timestamping,
             drop_future_timestamp: config.drop_future_timestamp,
         });
-        let runtime = Self { shared, service: Mutex::default() };
-        runtime.start_threads(listeners)?;
+        let mut runtime = Self { shared, service: Mutex::default(), listening: None };
+        runtime.start_threads()?;
+        runtime.shared.service.listen(bound);
+        runtime.listening = listen::go_on(&runtime.shared, pending)?;
         runtime.shared.control(|node, ports| node.start(now_us(), ports));
         match runtime.shared.startup.wait() {
             Ok(()) => Ok(runtime),
@@ -185,7 +172,7 @@ impl Runtime {
         }
     }
 
-    fn start_threads(&self, listeners: Vec<Listener>) -> Result<(), OpenError> {
+    fn start_threads(&self) -> Result<(), OpenError> {
         for shard in &self.shared.shards {
             self.shared.start_reader(shard).map_err(OpenError::Resources)?;
         }
@@ -194,7 +181,7 @@ impl Runtime {
         let scouting = Arc::clone(&self.shared.scouting);
         let thread = std::thread::Builder::new()
             .name("weft-service".into())
-            .spawn(move || service.run(&shared, &listeners, &scouting));
+            .spawn(move || service.run(&shared, &scouting));
         let thread = thread.map_err(OpenError::Resources)?;
         *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
@@ -215,6 +202,9 @@ impl Runtime {
             return;
         }
         release();
+        if let Some(listening) = &self.listening {
+            listening.unpark();
+        }
         let handlers_deadline = Instant::now() + CLOSE_HANDLERS_MAX;
         duty::relieve();
         let (transports, links): (Vec<Arc<Transport>>, Vec<Arc<LinkCell>>) = {
@@ -483,27 +473,6 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-fn bind(targets: &[ListenTarget]) -> Result<Vec<Listener>, OpenError> {
-    let mut listeners = Vec::new();
-    for ListenTarget { endpoint, required } in targets {
-        let locator = endpoint.locator();
-        let address = Address { proto: locator.proto(), address: locator.address() };
-        let bound = link_options(endpoint).and_then(|options| {
-            let targets = resolve(address)?;
-            targets
-                .iter()
-                .map(|target| Listener::bind(target, &options))
-                .collect::<Result<Vec<_>, _>>()
-        });
-        match bound {
-            Ok(bound) => listeners.extend(bound),
-            Err(error) if *required => return Err(error.into()),
-            Err(error) => tracing::warn!(%endpoint, %error, "cannot listen"),
-        }
-    }
-    Ok(listeners)
 }
 
 /// A machine without a usable interface still runs; it is then found by nobody.

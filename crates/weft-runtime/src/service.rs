@@ -40,6 +40,8 @@ struct Inner {
     bursts: Mutex<Vec<Arc<Sender>>>,
     /// Senders that wait for their socket, by token.
     writable: Mutex<HashMap<u64, Arc<Sender>>>,
+    /// Listeners, until the service has taken them.
+    listeners: Mutex<Vec<Listener>>,
     /// When the service will look at the timers, in microseconds.
     wakes_at_us: AtomicU64,
     stop: AtomicBool,
@@ -62,6 +64,7 @@ impl ServiceHandle {
             poller: Poller::new()?,
             bursts: Mutex::new(Vec::new()),
             writable: Mutex::new(HashMap::new()),
+            listeners: Mutex::new(Vec::new()),
             wakes_at_us: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             unresponsive: AtomicBool::new(false),
@@ -82,6 +85,17 @@ impl ServiceHandle {
     /// Writes for a sender every tick, until its burst is over.
     pub(crate) fn burst(&self, sender: Arc<Sender>) {
         self.0.bursts.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        self.0.poller.wake();
+    }
+
+    /// Accepts links at these, too.
+    pub(crate) fn listen(&self, mut listeners: Vec<Listener>) {
+        let mut waiting = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever stops clears them afterwards, under the same lock.
+        if !self.0.stop.load(Ordering::Acquire) {
+            waiting.append(&mut listeners);
+        }
+        drop(waiting);
         self.0.poller.wake();
     }
 
@@ -128,27 +142,21 @@ impl ServiceHandle {
         self.0.errands.close();
     }
 
-    /// Lets go of all senders, once the service thread has ended.
+    /// Lets go of all senders and listeners, once the service thread has ended.
     pub(crate) fn clear(&self) {
         let lock =
             |it: &Mutex<_>| std::mem::take(&mut *it.lock().unwrap_or_else(PoisonError::into_inner));
         drop(lock(&self.0.writable));
         self.0.bursts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The service thread's work.
-    pub(crate) fn run(
-        &self,
-        shared: &Weak<Shared>,
-        listeners: &[Listener],
-        scouting: &Arc<ScoutSockets>,
-    ) {
+    pub(crate) fn run(&self, shared: &Weak<Shared>, scouting: &Arc<ScoutSockets>) {
         // Ticks of 50 µs need a timer that is not rounded to the default 50 µs of slack.
         let _ = rustix::thread::set_current_timer_slack(1_000_u64.try_into().ok());
         let inner = &*self.0;
-        for (index, listener) in listeners.iter().enumerate() {
-            let _ = inner.poller.add_readable(listener.as_fd(), index as u64);
-        }
+        let mut listeners: Vec<Listener> = Vec::new();
         for (index, socket) in scouting.fds().enumerate() {
             let _ = inner.poller.add_readable(socket, TOKEN_SCOUT_FIRST + index as u64);
         }
@@ -177,6 +185,13 @@ impl ServiceHandle {
             inner.wakes_at_us.store(0, Ordering::Release);
             let Some(shared) = shared.upgrade() else { return };
             bursting.append(&mut inner.bursts.lock().unwrap_or_else(PoisonError::into_inner));
+            for listener in inner.listeners.lock().unwrap_or_else(PoisonError::into_inner).drain(..)
+            {
+                if accept_paused_until_us.is_none() {
+                    inner.watch_listener(listeners.len(), &listener);
+                }
+                listeners.push(listener);
+            }
             for &token in &ready {
                 if token >= TOKEN_WRITABLE_FIRST {
                     let sender = {
@@ -192,7 +207,7 @@ impl ServiceHandle {
                 } else if let Some(listener) = listeners.get(token as usize)
                     && accept(listener, &shared)
                 {
-                    for listener in listeners {
+                    for listener in &listeners {
                         inner.poller.remove(listener.as_fd());
                     }
                     accept_paused_until_us = Some(now_us() + ACCEPT_PAUSE.as_micros() as u64);
@@ -202,7 +217,7 @@ impl ServiceHandle {
             if accept_paused_until_us.is_some_and(|until_us| until_us <= now_us()) {
                 accept_paused_until_us = None;
                 for (index, listener) in listeners.iter().enumerate() {
-                    let _ = inner.poller.add_readable(listener.as_fd(), index as u64);
+                    inner.watch_listener(index, listener);
                 }
             }
             if inner.unresponsive.swap(false, Ordering::Relaxed) {
@@ -215,6 +230,10 @@ impl ServiceHandle {
 }
 
 impl Inner {
+    fn watch_listener(&self, index: usize, listener: &Listener) {
+        let _ = self.poller.add_readable(listener.as_fd(), index as u64);
+    }
+
     fn look_at_posts(&self, watch: &mut Watch, shared: &Shared) {
         if !self.watching.load(Ordering::SeqCst) || watch.at_us.is_some_and(|at| at > now_us()) {
             return;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use weft_keyexpr::KeyExpr;
-use weft_link::Link;
+use weft_link::{Link, Listener};
 use weft_node::{DialId, FaceId, Hlc, LinkId, LinkInit, LinkOrigin, Node, NodeEvent, ScoutTo};
 use weft_transport::{LinkParams, TxConfig};
 use weft_wire::{CloseReason, NetworkMessage, WireExpr, ZenohId};
@@ -18,6 +18,7 @@ use crate::cell::LinkCell;
 use crate::clock::now_us;
 use crate::duty::Crew;
 use crate::events::{EventQueue, Lane, News};
+use crate::listen;
 use crate::plane::Dirty;
 use crate::ports::RuntimePorts;
 use crate::publish::PublisherSlot;
@@ -199,6 +200,15 @@ impl Shared {
         if self.next_timeout_us() <= now {
             self.control(|node, ports| node.handle_timeout(now, ports));
         }
+    }
+
+    /// It is listened here, too.
+    pub(crate) fn listens(self: &Arc<Self>, listeners: Vec<Listener>) {
+        match listen::locators(&listeners) {
+            Ok(locators) => self.control(|node, _| node.add_locators(locators)),
+            Err(error) => tracing::warn!(%error, "nobody is told of a listener"),
+        }
+        self.service.listen(listeners);
     }
 
     /// A listener has taken in a link.

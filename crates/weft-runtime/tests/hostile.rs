@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{DialTarget, Locality, NodeConfig, NodeEvent, Retry};
+use weft_node::{DialTarget, Locality, NodeConfig, NodeEvent};
 use weft_runtime::{
     CongestionWaits, IncomingQuery, IncomingReply, ListenTarget, Runtime, RuntimeConfig, SampleQos,
     SampleView, SessionHandler,
@@ -50,7 +50,7 @@ fn router(change: impl FnOnce(&mut RuntimeConfig)) -> Runtime {
     let mut config =
         RuntimeConfig::new(NodeConfig::new(zid(1), WhatAmI::Router, CookieKey::new([7; 16])));
     let endpoint = "tcp/127.0.0.1:0".parse().unwrap();
-    config.listen.push(ListenTarget { endpoint, required: true });
+    config.listen.push(ListenTarget::new(endpoint));
     change(&mut config);
     Runtime::open(config, Arc::new(Deaf)).unwrap()
 }
@@ -58,7 +58,7 @@ fn router(change: impl FnOnce(&mut RuntimeConfig)) -> Runtime {
 fn client(id: u8, router: &Runtime) -> Runtime {
     let mut node = NodeConfig::new(zid(id), WhatAmI::Client, CookieKey::new([id; 16]));
     let endpoints = vec![router.locators()[0].clone().into()];
-    node.dial.push(DialTarget { endpoints, retry: Retry::default() });
+    node.dial.push(DialTarget::new(endpoints));
     Runtime::open(RuntimeConfig::new(node), Arc::new(Deaf)).unwrap()
 }
 
@@ -276,7 +276,7 @@ fn sessions_beyond_the_limit_are_refused() {
     let _first = client(2, &router);
     let mut node = NodeConfig::new(zid(3), WhatAmI::Client, CookieKey::new([3; 16]));
     let endpoints = vec![router.locators()[0].clone().into()];
-    node.dial.push(DialTarget { endpoints, retry: Retry::default() });
+    node.dial.push(DialTarget::new(endpoints));
     let refused = Runtime::open(RuntimeConfig::new(node), Arc::new(Deaf)).map(drop);
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains(&CloseReason::MAX_SESSIONS.to_string()), "{refused}");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{DialTarget, Locality, NodeConfig, NodeEvent, Retry};
+use weft_node::{DialTarget, Locality, NodeConfig, NodeEvent};
 use weft_runtime::{
     CongestionWaits, IncomingQuery, IncomingReply, ListenTarget, PublisherSlot, Runtime,
     RuntimeConfig, SampleQos, SampleView, SessionHandler,
@@ -93,13 +93,13 @@ fn open(id: u8, whatami: WhatAmI, connect: Option<&Runtime>, waits: CongestionWa
     let mut node = NodeConfig::new(zid, whatami, CookieKey::new([id; 16]));
     if let Some(to) = connect {
         let endpoints = vec![to.locators()[0].clone().into()];
-        node.dial.push(DialTarget { endpoints, retry: Retry::default() });
+        node.dial.push(DialTarget::new(endpoints));
     }
     let mut config = RuntimeConfig::new(node);
     config.waits = waits;
     if whatami != WhatAmI::Client {
         let endpoint = "tcp/127.0.0.1:0".parse().unwrap();
-        config.listen.push(ListenTarget { endpoint, required: true });
+        config.listen.push(ListenTarget::new(endpoint));
     }
     Runtime::open(config, Arc::new(Quiet)).unwrap()
 }

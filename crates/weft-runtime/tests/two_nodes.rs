@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{DialTarget, Locality, NodeConfig, NodeEvent, Retry};
+use weft_node::{DialTarget, Locality, NodeConfig, NodeEvent};
 use weft_runtime::{
     IncomingQuery, IncomingReply, ListenTarget, Runtime, RuntimeConfig, SampleQos, SessionHandler,
 };
@@ -30,12 +30,12 @@ fn open(id: u8, whatami: WhatAmI, connect: Option<&Runtime>) -> (Runtime, Receiv
     let mut node = NodeConfig::new(zid, whatami, CookieKey::new([id; 16]));
     if let Some(to) = connect {
         let endpoints = vec![to.locators()[0].clone().into()];
-        node.dial.push(DialTarget { endpoints, retry: Retry::default() });
+        node.dial.push(DialTarget::new(endpoints));
     }
     let mut config = RuntimeConfig::new(node);
     if whatami != WhatAmI::Client {
         let endpoint = "tcp/127.0.0.1:0".parse().unwrap();
-        config.listen.push(ListenTarget { endpoint, required: true });
+        config.listen.push(ListenTarget::new(endpoint));
     }
     let (sender, events) = channel();
     let runtime = Runtime::open(config, Arc::new(Events(Mutex::new(sender)))).unwrap();

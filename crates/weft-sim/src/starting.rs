@@ -1,8 +1,6 @@
 //! Making nodes, and what they are told when they are made.
 
-use weft_node::{
-    AutoConnect, DialTarget, GossipConfig, NodeConfig, Retry, ScoutingConfig, Strategy,
-};
+use weft_node::{AutoConnect, DialTarget, GossipConfig, NodeConfig, ScoutingConfig, Strategy};
 use weft_transport::{CookieKey, TxConfig};
 use weft_wire::{Endpoint, WhatAmI, ZenohId};
 
@@ -88,7 +86,7 @@ impl NodeBuilder<'_> {
         };
         let endpoints = names.into_iter().map(endpoint).collect();
         self.configure(|config| {
-            config.dial.push(DialTarget { endpoints, retry: Retry::default() });
+            config.dial.push(DialTarget::new(endpoints));
         })
     }
 

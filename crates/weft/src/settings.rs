@@ -7,7 +7,7 @@ use weft_node::{
 };
 use weft_runtime::{CongestionWaits, ListenTarget, OpenError, RuntimeConfig, ScoutGroup};
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits, TxConfig};
-use weft_wire::{Endpoint, Resolution, WhatAmI, ZenohId};
+use weft_wire::{Resolution, ZenohId};
 
 use crate::config::{self, Effective};
 use crate::error::{Error, Result};
@@ -75,8 +75,9 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
     };
     node.dial = dial_targets(config);
     node.connect_timeout_us = config.connect.attempts.timeout.map(us);
-    node.connect_required = config.connect.attempts.exit_on_failure
-        && (config.mode == WhatAmI::Client || !config.connect.neighbours.is_empty());
+    let upstream = config.connect.neighbours.first();
+    node.connect_required =
+        upstream.map_or(config.connect.attempts, |it| it.attempts).exit_on_failure;
     node.wait_for_scouted = config.open.connect_scouted;
     node.wait_for_declares = config.open.declares;
     node.scouting_delay_us = us(config.scouting.delay);
@@ -136,51 +137,26 @@ pub(crate) fn scout_group(config: &Effective) -> ScoutGroup {
     ScoutGroup { address: multicast.address, interface, ttl: multicast.ttl }
 }
 
-/// A client has one upstream: all its endpoints are raced for it.
 fn dial_targets(config: &Effective) -> Vec<DialTarget> {
-    let retry = retry(config.connect.attempts.retry);
-    let target = |endpoints: Vec<Endpoint>| {
-        let retry = endpoints.first().map_or(retry, |endpoint| own_retry(endpoint, retry));
-        DialTarget { endpoints, retry }
+    let target = |it: &config::Target| DialTarget {
+        endpoints: it.endpoints.clone(),
+        retry: retry(it.attempts.retry),
+        required: it.attempts.exit_on_failure,
     };
-    let neighbours = config.connect.neighbours.iter().filter(|group| !group.is_empty());
-    if config.mode == WhatAmI::Client {
-        let all: Vec<Endpoint> = neighbours.flatten().cloned().collect();
-        if all.is_empty() { Vec::new() } else { vec![target(all)] }
-    } else {
-        neighbours.cloned().map(target).collect()
-    }
-}
-
-/// What an endpoint says about its own retries overrides the general settings (03 §10.1).
-fn own_retry(endpoint: &Endpoint, general: Retry) -> Retry {
-    let mut retry = general;
-    for (key, value) in endpoint.config() {
-        match key {
-            "retry_period_init_ms" => set_ms(&mut retry.init_us, value),
-            "retry_period_max_ms" => set_ms(&mut retry.max_us, value),
-            "retry_period_increase_factor" => {
-                retry.factor = value.parse().ok().filter(|it| *it >= 1.0).unwrap_or(retry.factor);
-            }
-            _ => {}
-        }
-    }
-    retry
-}
-
-fn set_ms(us: &mut u64, text: &str) {
-    if let Ok(ms) = text.parse::<u64>() {
-        *us = ms.saturating_mul(1000);
-    }
+    config.connect.neighbours.iter().map(target).collect()
 }
 
 fn listen_targets(config: &Effective) -> Vec<ListenTarget> {
-    let required = |endpoint: &Endpoint| {
-        let own = endpoint.config().find(|(key, _)| *key == "exit_on_failure");
-        own.map_or(config.listen.attempts.exit_on_failure, |(_, value)| value == "true")
-    };
-    let endpoints = config.listen.endpoints.iter();
-    endpoints.map(|it| ListenTarget { endpoint: it.clone(), required: required(it) }).collect()
+    let targets = config.listen.endpoints.iter().flat_map(|target| {
+        let attempts = target.attempts;
+        target.endpoints.iter().map(move |endpoint| ListenTarget {
+            endpoint: endpoint.clone(),
+            required: attempts.exit_on_failure,
+            timeout: attempts.timeout,
+            retry: retry(attempts.retry),
+        })
+    });
+    targets.collect()
 }
 
 fn autoconnect(config: config::AutoConnect) -> AutoConnect {

@@ -8,6 +8,10 @@ fn is_started(bench: &mut Bench) -> bool {
     bench.events().contains(&NodeEvent::Started)
 }
 
+fn required(addresses: &[&str]) -> DialTarget {
+    DialTarget { required: true, ..target(addresses) }
+}
+
 fn failure(bench: &mut Bench) -> Option<String> {
     bench.events().into_iter().find_map(|event| match event {
         NodeEvent::StartFailed { reason } => Some(reason),
@@ -89,16 +93,43 @@ fn a_neighbour_that_leaves_is_not_waited_for() {
 #[test]
 fn a_peer_that_must_connect_fails_when_it_cannot() {
     let mut peer = Bench::with(Peer, |config| {
-        config.dial.push(target(&["b:1"]));
-        config.connect_required = true;
+        config.dial = Vec::from([target(&["z:1"]), required(&["b:1"])]);
         config.connect_timeout_us = Some(3_000_000);
     });
     peer.start();
-    peer.dial_fails(0);
+    peer.answer_dial(0, "c1", Peer);
+    peer.dial_fails(1);
     peer.advance(2_999_999);
     assert_eq!(failure(&mut peer), None);
     peer.advance(1);
     assert_eq!(failure(&mut peer).as_deref(), Some("unable to connect: nobody"));
+}
+
+/// What is required of its own decides: neither others that fail nor others that are connected do.
+#[test]
+fn each_required_neighbour_counts() {
+    let open = |timeout_us| {
+        let mut peer = Bench::with(Peer, |config| {
+            config.dial = Vec::from([required(&["b:1"]), target(&["c:1"]), required(&["d:1"])]);
+            config.connect_timeout_us = timeout_us;
+            config.scouting.enabled = true;
+        });
+        peer.start();
+        peer.dial_fails(1);
+        peer.answer_dial(0, "b1", Peer);
+        assert!(!is_started(&mut peer));
+        peer
+    };
+    let mut once = open(Some(0));
+    once.dial_fails(2);
+    assert_eq!(failure(&mut once).as_deref(), Some("unable to connect: nobody"));
+    let mut forever = open(None);
+    forever.dial_fails(2);
+    forever.advance(5_000_000);
+    let warned = forever.events();
+    assert!(matches!(&warned[..], [NodeEvent::Warning { .. }]), "{warned:?}");
+    forever.answer_dial(2, "d1", Peer);
+    assert!(is_started(&mut forever));
 }
 
 #[test]

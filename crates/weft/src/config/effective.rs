@@ -48,8 +48,9 @@ pub struct Effective {
 /// Whom to connect to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connect {
-    /// The neighbours, each with the endpoints of one node.
-    pub neighbours: Vec<Vec<Endpoint>>,
+    /// The neighbours, each with the endpoints of one node. A client has one at most: whoever answers
+    /// first.
+    pub neighbours: Vec<Target>,
     /// How attempts go on.
     pub attempts: Attempts,
 }
@@ -57,9 +58,18 @@ pub struct Connect {
 /// Where to accept links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listen {
-    /// The listeners.
-    pub endpoints: Vec<Endpoint>,
+    /// The listeners, each with one endpoint.
+    pub endpoints: Vec<Target>,
     /// How attempts go on.
+    pub attempts: Attempts,
+}
+
+/// A neighbour to connect to, or an endpoint to listen on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Where, at least one.
+    pub endpoints: Vec<Endpoint>,
+    /// How attempts go on: in general, or as the endpoints say.
     pub attempts: Attempts,
 }
 
@@ -68,7 +78,7 @@ pub struct Listen {
 pub struct Attempts {
     /// How long opening may take for it: `None` is for ever, zero a single try.
     pub timeout: Option<Duration>,
-    /// Opening fails if nothing succeeded in time.
+    /// Opening fails without success in time.
     pub exit_on_failure: bool,
     /// Delays between tries.
     pub retry: Retry,

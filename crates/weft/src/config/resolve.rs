@@ -3,16 +3,19 @@
 //! The types of the values were checked against the table when they were set; here only contradictions between them are
 //! left to find.
 
+use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 
 use weft_keyexpr::KeyExpr;
 use weft_link::scouting::Group;
+use weft_runtime::ATTEMPT_KEYS;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher};
 
 use super::effective::{
     Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Listen,
-    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Timestamping, Tx, Unicast,
+    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping, Tx,
+    Unicast,
 };
 use super::error::{ConfigError, ConfigErrorKind};
 use super::schema::{self, Place};
@@ -38,14 +41,8 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
         mode: values.mode,
         id: values.parsed("id"),
         namespace: values.parsed("namespace"),
-        connect: Connect {
-            neighbours: values.list("connect/endpoints").iter().map(kind::endpoints).collect(),
-            attempts: values.attempts("connect"),
-        },
-        listen: Listen {
-            endpoints: values.list("listen/endpoints").iter().flat_map(kind::endpoints).collect(),
-            attempts: values.attempts("listen"),
-        },
+        connect: Connect { neighbours: values.neighbours()?, attempts: values.attempts("connect") },
+        listen: Listen { endpoints: values.listeners()?, attempts: values.attempts("listen") },
         open: OpenConditions {
             connect_scouted: values.bool("open/return_conditions/connect_scouted"),
             declares: values.bool("open/return_conditions/declares"),
@@ -91,23 +88,30 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
     };
     check_retry("connect", &effective.connect.attempts)?;
     check_retry("listen", &effective.listen.attempts)?;
-    check_endpoints("connect/endpoints", effective.connect.neighbours.iter().flatten())?;
-    check_endpoints("listen/endpoints", &effective.listen.endpoints)?;
     check_group(effective.scouting.multicast.address)?;
     Ok(effective)
 }
 
-fn check_endpoints<'a>(
-    path: &str,
-    endpoints: impl IntoIterator<Item = &'a Endpoint>,
-) -> Result<(), ConfigError> {
-    for it in endpoints {
-        endpoint::check(it).map_err(|error| ConfigErrorKind::Conflict {
+/// What is tried together, and how: the endpoints may say it themselves.
+fn target(path: &str, endpoints: Vec<Endpoint>, general: Attempts) -> Result<Target, ConfigError> {
+    let mut agreed = None;
+    for it in &endpoints {
+        let conflict = |reason: &dyn fmt::Display| ConfigErrorKind::Conflict {
             path: path.to_owned(),
-            reason: format!("`{it}`: {error}"),
-        })?;
+            reason: format!("`{it}`: {reason}"),
+        };
+        endpoint::check(it).map_err(|error| conflict(&error))?;
+        let own = endpoint::attempts(it, general).map_err(|error| conflict(&error))?;
+        if *agreed.get_or_insert(own) != own {
+            let keys = ATTEMPT_KEYS.join("`, `");
+            let reason = format!(
+                "it is tried together with `{}`; both need the same `{keys}`",
+                endpoints[0]
+            );
+            return Err(conflict(&reason).into());
+        }
     }
-    Ok(())
+    Ok(Target { endpoints, attempts: agreed.unwrap_or(general) })
 }
 
 fn check_group(address: SocketAddr) -> Result<(), ConfigError> {
@@ -207,6 +211,29 @@ impl Values<'_> {
                 },
             },
         }
+    }
+
+    fn neighbours(&self) -> Result<Vec<Target>, ConfigError> {
+        const PATH: &str = "connect/endpoints";
+        let general = self.attempts("connect");
+        let neighbours = self.list(PATH);
+        let neighbours = neighbours.iter().map(kind::endpoints).filter(|group| !group.is_empty());
+        if self.mode == WhatAmI::Client {
+            // It has one upstream: all its endpoints are raced for it.
+            let all: Vec<Endpoint> = neighbours.flatten().collect();
+            let all = Some(all).filter(|all| !all.is_empty());
+            all.into_iter().map(|all| target(PATH, all, general)).collect()
+        } else {
+            neighbours.map(|group| target(PATH, group, general)).collect()
+        }
+    }
+
+    fn listeners(&self) -> Result<Vec<Target>, ConfigError> {
+        const PATH: &str = "listen/endpoints";
+        let general = self.attempts("listen");
+        let endpoints = self.list(PATH);
+        let endpoints = endpoints.iter().flat_map(kind::endpoints);
+        endpoints.map(|endpoint| target(PATH, vec![endpoint], general)).collect()
     }
 
     fn scouting(&self) -> Scouting {

@@ -137,7 +137,8 @@ fn defaults_are_those_of_the_mode() {
     assert_eq!(Config::default().effective().unwrap(), peer);
 
     let locators = |effective: &Effective| {
-        effective.listen.endpoints.iter().map(ToString::to_string).collect::<Vec<_>>()
+        let endpoints = effective.listen.endpoints.iter().flat_map(|target| &target.endpoints);
+        endpoints.map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(locators(&router), ["tcp/[::]:7447"]);
     assert_eq!(locators(&peer), ["tcp/[::]:0"]);
@@ -175,7 +176,8 @@ fn values_may_differ_by_mode() {
            timeout_ms: { router: 5 } } }",
     );
     let counts = |config: &Config| {
-        config.effective().unwrap().connect.neighbours.iter().map(Vec::len).collect::<Vec<_>>()
+        let neighbours = config.effective().unwrap().connect.neighbours;
+        neighbours.iter().map(|target| target.endpoints.len()).collect::<Vec<_>>()
     };
     assert_eq!(counts(&config), [2, 1]);
     config.set_mode(WhatAmI::Client);

@@ -68,6 +68,34 @@ fn a_taken_endpoint_is_refused() {
     }
 }
 
+/// Whoever is told to wait for its endpoint gets it when it is free, be it in the background.
+#[test]
+fn a_taken_endpoint_is_listened_on_when_it_is_free() {
+    let first = listener();
+    let endpoint = first.info().locators()[0].to_string();
+    let own = format!("{endpoint}#exit_on_failure=false;retry_period_init_ms=5");
+    let second = Node::new("peer").listen(&own).set("listen/timeout_ms", "-1").open();
+    assert!(second.info().locators().is_empty());
+    first.close().wait();
+    until("the listener", || second.info().locators().len() == 1);
+    let client = Node::new("client").connect_to(&[&endpoint]).open();
+    assert_eq!(client.info().peers_zid(), [second.zid()]);
+}
+
+/// An endpoint that a peer must not do without decides whether it opens.
+#[test]
+fn a_peer_does_not_open_without_a_required_endpoint() {
+    let there = listener();
+    let found = there.info().locators()[0].to_string();
+    let missing = format!("tcp/127.0.0.1:{}", free_port());
+    let node =
+        |endpoints: &[&str]| Node::new("peer").connect_to(endpoints).set("connect/timeout_ms", "0");
+    let text = refused(node(&[&found, &format!("{missing}#exit_on_failure=true")]));
+    assert!(text.contains(&missing), "{text}");
+    let peer = node(&[&missing, &format!("{found}#exit_on_failure=true")]).open();
+    assert_eq!(peer.info().peers_zid(), [there.zid()]);
+}
+
 /// A peer whose neighbours are not there opens all the same, and connects when they come.
 #[test]
 fn a_peer_opens_without_its_neighbours() {

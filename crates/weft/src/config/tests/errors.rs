@@ -121,6 +121,30 @@ fn contradictions_are_found_when_everything_is_known() {
     );
 }
 
+/// What is tried together is tried in one way.
+#[test]
+fn endpoints_of_one_neighbour_agree_on_how_they_are_tried() {
+    let mut config = json5(
+        "{ connect: { endpoints: ['tcp/a:1#exit_on_failure=true', 'tcp/b:1#retry_period_init_ms=20'] } }",
+    );
+    let neighbours = config.effective().unwrap().connect.neighbours;
+    let own =
+        neighbours.iter().map(|it| (it.attempts.exit_on_failure, it.attempts.retry.period_init));
+    let ms = core::time::Duration::from_millis;
+    assert_eq!(own.collect::<Vec<_>>(), [(true, ms(1000)), (false, ms(20))]);
+
+    config.set_mode(WhatAmI::Client);
+    let error = config.effective().unwrap_err().to_string();
+    assert!(error.starts_with("invalid `connect/endpoints`: `tcp/b:1#"), "{error}");
+    assert!(error.contains("together with `tcp/a:1#"), "{error}");
+    config.set_mode(WhatAmI::Peer);
+    let group = "[{locators: ['tcp/a:1', 'tcp/b:1#exit_on_failure=true']}]";
+    config.insert_json5("connect/endpoints", group).unwrap();
+    assert!(config.effective().is_err());
+    config.insert_json5("connect/exit_on_failure", "true").unwrap();
+    assert!(config.effective().unwrap().connect.neighbours[0].attempts.exit_on_failure);
+}
+
 #[test]
 fn a_refused_insertion_changes_nothing() {
     let mut config = with("scouting/delay", "5");
