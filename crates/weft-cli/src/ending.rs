@@ -3,11 +3,10 @@
 //! Not here: what is done then. The main thread waits here and then closes its session; callbacks of other threads count
 //! their results here.
 //!
-//! The first SIGINT or SIGTERM ends the command in order, if there is anything to bring in order, and the second one the
-//! process.
+//! The first SIGINT or SIGTERM ends the command in order, and the second one the process.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,7 +32,7 @@ pub(crate) struct Limits {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "End")]
 pub(crate) struct TimeLimit {
-    /// Ends after this time
+    /// Ends after this time, in which the session opens, too
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) duration: Option<Duration>,
 }
@@ -66,8 +65,6 @@ struct Shared {
     changed: Condvar,
     /// Results that may still be shown; `u64::MAX` is without end.
     remaining: AtomicU64,
-    /// There is something to bring in order before the process ends.
-    is_orderly: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -83,11 +80,10 @@ impl Ending {
             state: Mutex::default(),
             changed: Condvar::new(),
             remaining: AtomicU64::new(u64::MAX),
-            is_orderly: AtomicBool::new(false),
         }))
     }
 
-    /// Makes signals end the command.
+    /// From here on the first signal ends what waits here, and the second one the process.
     ///
     /// # Errors
     /// If the system allows no handler or no thread.
@@ -95,22 +91,16 @@ impl Ending {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let ending = self.clone();
         let wait = move || {
-            let mut is_first = true;
-            for signal in signals.forever() {
-                if !is_first || !ending.0.is_orderly.load(Ordering::Acquire) {
-                    std::process::exit(128 + signal);
-                }
-                is_first = false;
-                ending.end(Reason::Signal(signal));
+            let mut signals = signals.forever();
+            if let Some(first) = signals.next() {
+                ending.end(Reason::Signal(first));
+            }
+            if let Some(second) = signals.next() {
+                std::process::exit(128 + second);
             }
         };
         std::thread::Builder::new().name("signals".into()).spawn(wait)?;
         Ok(())
-    }
-
-    /// From here on a signal does not end the process, but what waits here.
-    pub(crate) fn close_in_order(&self) {
-        self.0.is_orderly.store(true, Ordering::Release);
     }
 
     /// Sets the limits; the time counts from here.

@@ -44,7 +44,6 @@ impl Bench {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let mut all = self.chosen()?;
         context.ending.on_signals()?;
-        context.ending.close_in_order();
         for round in 1..=self.rounds {
             for figures in &mut all {
                 let figure = figures.case.measure(self.seconds, &context.ending)?;

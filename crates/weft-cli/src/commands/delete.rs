@@ -6,6 +6,7 @@ use weft::KeyExpr;
 
 use crate::arguments::Quality;
 use crate::context::Context;
+use crate::ending::Limits;
 use crate::failure::Failure;
 use crate::session::SessionArgs;
 
@@ -28,7 +29,7 @@ pub(crate) struct Delete {
 
 impl Delete {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let session = context.open_for_once(&self.session)?;
+        let session = context.open_for_once(&self.session, Limits::default())?;
         let mut delete = session
             .delete(&self.key)
             .priority(self.quality.priority.into())

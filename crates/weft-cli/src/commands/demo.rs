@@ -77,7 +77,6 @@ impl Demo {
         let robot = show_liveliness(&stage)?;
         speed::measure(&stage)?;
         if self.stay {
-            context.ending.close_in_order();
             context.ending.limit(Limits::of_time(self.duration));
             let _token = robot.liveliness().declare_token(ROBOT).wait()?;
             tell_how_to_join(&stage);

@@ -57,8 +57,7 @@ pub(crate) struct Get {
 impl Get {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let payload = self.payload.map(payload).transpose()?;
-        let session = context.open_for_once(&self.session)?;
-        context.ending.limit(self.limits);
+        let session = context.open_for_once(&self.session, self.limits)?;
         let accepted =
             if self.accept_any { ReplyKeyExpr::Any } else { ReplyKeyExpr::MatchingQuery };
         let mut get = session

@@ -31,8 +31,7 @@ impl Info {
         let default = if self.watch { DefaultMode::Peer } else { DefaultMode::ClientIfConnecting };
         let config = self.session.config(default)?;
         let mode = config.mode();
-        let session = context.open_with(config)?;
-        context.ending.limit(self.limits);
+        let session = context.open_with(config, self.limits)?;
         // Before the look at the neighbours, so that none is missed in between.
         let listener = self.watch.then(|| watch(&session, context)).transpose()?;
         context.output.result(|| text(&session, mode), || json(&session, mode));

@@ -115,8 +115,7 @@ struct Get {
 
 impl Get {
     fn run(self, context: &Context) -> Result<(), Failure> {
-        let session = context.open_for_once(&self.session)?;
-        context.ending.limit(self.limits);
+        let session = context.open_for_once(&self.session, self.limits)?;
         let liveliness = session.liveliness();
         let mut get = liveliness.get(&self.key);
         if let Some(timeout) = self.timeout {

@@ -8,6 +8,7 @@ use weft::KeyExpr;
 use super::publish::{STDIN, show_put};
 use crate::arguments::{Beside, Quality};
 use crate::context::Context;
+use crate::ending::Limits;
 use crate::failure::Failure;
 use crate::session::SessionArgs;
 
@@ -39,7 +40,7 @@ pub(crate) struct Put {
 impl Put {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let payload = payload(self.payload)?;
-        let session = context.open_for_once(&self.session)?;
+        let session = context.open_for_once(&self.session, Limits::default())?;
         let mut put = session
             .put(&self.key, &payload)
             .priority(self.quality.priority.into())

@@ -51,8 +51,7 @@ impl Router {
             let text = "a client forwards for nobody; leave out the mode, or make it peer";
             return Err(Failure::Usage(text.to_owned()));
         }
-        let session = context.open_with(config)?;
-        context.ending.limit(Limits::of_time(self.time.duration));
+        let session = context.open_with(config, Limits::of_time(self.time.duration))?;
         let locators = session.info().locators();
         context.output.result(
             || render::node(mode, session.zid(), &locators),

@@ -38,7 +38,6 @@ impl Scout {
             tracing::warn!("{warning}");
         }
         context.ending.on_signals()?;
-        context.ending.close_in_order();
         self.limits.time.duration.get_or_insert(DURATION_DEFAULT);
         context.ending.limit(self.limits);
         let (output, ending) = (context.output.clone(), context.ending.clone());

@@ -106,6 +106,34 @@ fn a_peer_goes_on_trying_and_warns() {
     assert!(ended.stderr.iter().any(|line| line.contains("session open")), "{ended:?}");
 }
 
+/// For longer than any test takes, and where nobody listens.
+const OPENING: &str =
+    "-m client -e tcp/127.0.0.1:9 --cfg connect/timeout_ms:-1 --no-multicast-scouting";
+
+#[test]
+fn the_time_of_a_command_runs_while_its_session_opens() {
+    for command in ["sub", "get", "info --watch"] {
+        let begin = std::time::Instant::now();
+        let ended = Weft::run(&format!("{command} {OPENING} --duration 1"));
+        assert!(begin.elapsed().as_secs_f64() >= 1.0, "{command}: {ended:?}");
+        assert_eq!((ended.code, ended.stdout.len()), (Some(1), 0), "{command}: {ended:?}");
+        let error = ended.stderr.last().unwrap();
+        assert!(error.starts_with("error: no session within "), "{command}: {ended:?}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_command_whose_session_does_not_open() {
+    for command in ["sub", "get", "put"] {
+        let weft = Weft::start(&format!("{command} {OPENING}"));
+        // The first attempt has failed.
+        weft.wait_for_error("warning: ");
+        let ended = weft.interrupt();
+        assert_eq!((ended.code, ended.stdout.len()), (Some(130), 0), "{command}: {ended:?}");
+        assert!(ended.complaints().iter().all(|line| line.starts_with("warning: ")), "{ended:?}");
+    }
+}
+
 #[test]
 fn a_client_that_is_told_to_wait_warns() {
     let flags = "-m client -e tcp/127.0.0.1:9 --cfg connect/timeout_ms:300";
