@@ -99,7 +99,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Completions(command) => command.run(&context),
         Command::Man(command) => command.run(&context),
     };
-    done.and_then(|()| context.output.check())
+    context.ending.explain(done).and_then(|()| context.output.check())
 }
 
 #[cfg(test)]

@@ -140,6 +140,11 @@ impl Ending {
         }
     }
 
+    /// The outcome of a command; if it failed after a signal came, that is why.
+    pub(crate) fn explain<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        outcome.or_else(|failure| self.check_signal().and(Err(failure)))
+    }
+
     /// Whether it is the end.
     pub(crate) fn is_here(&self) -> bool {
         let state = self.lock();

@@ -7,10 +7,14 @@ use std::time::{Duration, Instant};
 
 use weft::{CongestionControl, Publisher, Session, Subscriber};
 
+use crate::ending::Ending;
 use crate::failure::Failure;
 use crate::measure::{Rate, Window};
 
 const KEY: &str = "test/thr";
+
+/// From one look at the end of the command to the next.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Messages that are being counted.
 pub(crate) struct Counting {
@@ -42,10 +46,15 @@ impl Counting {
     /// Waits until the window closes.
     ///
     /// # Errors
-    /// If it does not within `time_max`.
-    pub(crate) fn rate(&self, time_max: Duration) -> Result<Rate, Failure> {
-        let too_few = |_| Failure::Run("too few messages came to fill the window".to_owned());
-        self.rates.recv_timeout(time_max).map_err(too_few)
+    /// If it does not within `time_max`, or before `ending`.
+    pub(crate) fn rate(&self, time_max: Duration, ending: &Ending) -> Result<Rate, Failure> {
+        let deadline = Instant::now() + time_max;
+        while !ending.is_here() && Instant::now() < deadline {
+            if let Ok(rate) = self.rates.recv_timeout(TICK) {
+                return Ok(rate);
+            }
+        }
+        Err(Failure::Run("too few messages came to fill the window".to_owned()))
     }
 }
 

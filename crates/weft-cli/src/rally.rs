@@ -94,8 +94,14 @@ fn in_channel(
     while !is_over() {
         round_trips.depart();
         publisher.put_bytes(payload)?;
-        if !answer(PATIENCE) {
-            return Err(missing());
+        let deadline = Instant::now() + PATIENCE;
+        while !answer(CONTACT_INTERVAL) {
+            if is_over() {
+                return Ok(round_trips);
+            }
+            if Instant::now() > deadline {
+                return Err(missing());
+            }
         }
         if !round_trips.arrive() {
             break;

@@ -2,8 +2,11 @@
 //!
 //! Not a command for people, and not in the help. Its flags, output and way of measuring are a contract with other
 //! programs: `bench/README.md`.
+//!
+//! Every role ends in order, before its time, with the first signal and when standard input ends: so it never outlives
+//! whoever started it.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser};
@@ -12,6 +15,7 @@ use weft::{Config, Endpoint, Session, WhatAmI};
 
 use super::write_all;
 use crate::arguments::{Mode, seconds};
+use crate::ending::{Ending, Limits, Reason};
 use crate::failure::Failure;
 use crate::flood;
 use crate::logging;
@@ -100,19 +104,30 @@ pub(crate) fn run() -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     };
     logging::start(None)?;
-    let result = match role {
-        Role::SubThr { place, warmup, duration } => subscribe(&place.open()?, warmup, duration),
+    let ending = Ending::new();
+    ending.on_signals()?;
+    end_with_stdin(&ending)?;
+    let outcome = play(role, &ending);
+    write_all(format!("{}\n", ending.explain(outcome)?).as_bytes())
+}
+
+fn play(role: Role, ending: &Ending) -> Result<Value, Failure> {
+    match role {
+        Role::SubThr { place, warmup, duration } => {
+            subscribe(&place.open()?, warmup, duration, ending)
+        }
         Role::PubThr { place, size, duration, express } => {
-            publish(&place.open()?, size, duration, express)
+            let session = place.open()?;
+            ending.limit(Limits::of_time(Some(duration)));
+            publish(&session, size, express, ending)
         }
         Role::Ping { place, size, count, warmup, answers, express } => {
             let pings = Pings { size, is_express: express, answers };
-            ping(&place.open()?, pings, RoundTrips::new(warmup, count.max(1)))
+            ping(&place.open()?, pings, RoundTrips::new(warmup, count.max(1)), ending)
         }
-        Role::Pong { place, express } => pong(&place.open()?, express),
-        Role::Router { place } => router(&place),
-    }?;
-    write_all(format!("{result}\n").as_bytes())
+        Role::Pong { place, express } => pong(&place.open()?, express, ending),
+        Role::Router { place } => router(&place, ending),
+    }
 }
 
 impl Place {
@@ -136,10 +151,15 @@ impl Place {
 }
 
 /// Counts messages from the first one on, and gives the rate inside of the window.
-fn subscribe(session: &Session, warmup: Duration, duration: Duration) -> Result<Value, Failure> {
+fn subscribe(
+    session: &Session,
+    warmup: Duration,
+    duration: Duration,
+    ending: &Ending,
+) -> Result<Value, Failure> {
     let counting = flood::count(session, Window::new(warmup, duration))?;
     ready();
-    let rate = counting.rate(warmup + duration + GRACE)?;
+    let rate = counting.rate(warmup + duration + GRACE, ending)?;
     Ok(json!({
         "role": "sub-thr",
         "msgs_per_s": rate.per_second() as u64,
@@ -148,18 +168,18 @@ fn subscribe(session: &Session, warmup: Duration, duration: Duration) -> Result<
     }))
 }
 
-/// Publishes the same payload for `duration`, as fast as back-pressure lets it.
+/// Publishes the same payload until the end, as fast as back-pressure lets it.
 fn publish(
     session: &Session,
     size: usize,
-    duration: Duration,
     is_express: bool,
+    ending: &Ending,
 ) -> Result<Value, Failure> {
     let publisher = flood::publisher(session, is_express)?;
     let payload = vec![7; size];
     let mut count: u64 = 0;
     let start = Instant::now();
-    while start.elapsed() < duration {
+    while !ending.is_here() {
         for _ in 0..PUTS_PER_CLOCK {
             publisher.put_bytes(&payload)?;
         }
@@ -169,8 +189,13 @@ fn publish(
     Ok(json!({ "role": "pub-thr", "size": size, "count": count, "seconds": seconds }))
 }
 
-fn ping(session: &Session, pings: Pings, round_trips: RoundTrips) -> Result<Value, Failure> {
-    let round_trips = rally::ping(session, pings, round_trips, || false)?;
+fn ping(
+    session: &Session,
+    pings: Pings,
+    round_trips: RoundTrips,
+    ending: &Ending,
+) -> Result<Value, Failure> {
+    let round_trips = rally::ping(session, pings, round_trips, || ending.is_here())?;
     let summary = round_trips.summary().ok_or_else(|| Failure::Run("nothing measured".into()))?;
     Ok(json!({
         "role": "ping",
@@ -187,17 +212,17 @@ fn ping(session: &Session, pings: Pings, round_trips: RoundTrips) -> Result<Valu
     }))
 }
 
-fn pong(session: &Session, is_express: bool) -> Result<Value, Failure> {
+fn pong(session: &Session, is_express: bool, ending: &Ending) -> Result<Value, Failure> {
     let _subscriber = rally::pong(session, is_express, || ())?;
     ready();
-    wait_for_end_of_stdin();
+    ending.wait();
     Ok(json!({ "role": "pong" }))
 }
 
-fn router(place: &Place) -> Result<Value, Failure> {
+fn router(place: &Place, ending: &Ending) -> Result<Value, Failure> {
     let _session = place.open_as(WhatAmI::Router)?;
     ready();
-    wait_for_end_of_stdin();
+    ending.wait();
     Ok(json!({ "role": "router" }))
 }
 
@@ -206,9 +231,14 @@ fn ready() {
     say(&"ready");
 }
 
-/// Blocks until standard input ends, so that a role never outlives whoever started it.
-fn wait_for_end_of_stdin() {
-    let mut stdin = io::stdin().lock();
-    let mut buffer = [0; 64];
-    while stdin.read(&mut buffer).is_ok_and(|len| len > 0) {}
+/// Makes the end of standard input that of the role.
+fn end_with_stdin(ending: &Ending) -> io::Result<()> {
+    let ending = ending.clone();
+    let wait = move || {
+        // What is written there means nothing, and what cannot be read has ended.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        ending.end(Reason::Done);
+    };
+    std::thread::Builder::new().name("stdin".into()).spawn(wait)?;
+    Ok(())
 }

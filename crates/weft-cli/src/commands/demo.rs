@@ -70,7 +70,7 @@ impl Demo {
         let stage = Stage::open(context)?;
         let about =
             format!("{} listens on {}; all others connect to it", stage.router(), stage.endpoint);
-        stage.step("router", "A router", &about);
+        stage.step("router", "A router", &about)?;
         let home = Home::open(&stage)?;
         home.publish(&stage)?;
         home.ask(&stage)?;
@@ -79,10 +79,9 @@ impl Demo {
         if self.stay {
             context.ending.limit(Limits::of_time(self.duration));
             let _token = robot.liveliness().declare_token(ROBOT).wait()?;
-            tell_how_to_join(&stage);
+            tell_how_to_join(&stage)?;
             home.go_on(&stage)?;
         }
-        home.close();
         Ok(())
     }
 }
@@ -130,14 +129,14 @@ impl Home {
     /// The sensors publish, and the dashboard receives.
     fn publish(&self, stage: &Stage) -> Result<(), Failure> {
         let about = format!("sensors publish, and a dashboard subscribes to {HOME}");
-        stage.step("publish", "Publish and subscribe", &about);
+        stage.step("publish", "Publish and subscribe", &about)?;
         for (key, celsius) in READINGS {
             self.measure(key, celsius)?;
             let sample = self.dashboard.recv_timeout(PATIENCE).ok().flatten();
             let sample = sample.ok_or_else(|| late("a sample did not arrive"))?;
             let shown = Shown::from(&sample);
             stage.show(|| shown.line(), || shown.json("sample"));
-            stage.context.ending.pause(INTERVAL);
+            stage.pause(INTERVAL)?;
         }
         Ok(())
     }
@@ -150,7 +149,7 @@ impl Home {
     /// The storage and the thermostat answer.
     fn ask(&self, stage: &Stage) -> Result<(), Failure> {
         let about = "a storage has kept what was published, a thermostat makes up its answer: both are asked";
-        stage.step("query", "Store and query", about);
+        stage.step("query", "Store and query", about)?;
         self.show_replies(stage, "", VALUE_COUNT)?;
         let warm = "_filter=celsius>18;_project=celsius";
         self.show_replies(stage, warm, VALUE_COUNT - 1)
@@ -164,7 +163,7 @@ impl Home {
     ) -> Result<(), Failure> {
         let separator = if parameters.is_empty() { "" } else { "?" };
         stage.tell(&format!("GET {HOME}{separator}{parameters}"));
-        for reply in self.replies(parameters, count_min)? {
+        for reply in self.replies(stage, parameters, count_min)? {
             let sample = reply.result().map_err(|error| Failure::Run(error.to_string()))?;
             let shown = Shown::from(sample);
             stage.show(|| format!("  {}", shown.line()), || render::reply(&reply, sample));
@@ -173,7 +172,12 @@ impl Home {
     }
 
     /// Asks until the storage has everything: it learns of a sample when the dashboard does, give or take.
-    fn replies(&self, parameters: &str, count_min: usize) -> Result<Vec<Reply>, Failure> {
+    fn replies(
+        &self,
+        stage: &Stage,
+        parameters: &str,
+        count_min: usize,
+    ) -> Result<Vec<Reply>, Failure> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let replies = self.querier.get().parameters(parameters).wait()?;
@@ -184,7 +188,7 @@ impl Home {
             if Instant::now() > deadline {
                 return Err(late("the replies were not complete"));
             }
-            std::thread::sleep(Duration::from_millis(10));
+            stage.pause(Duration::from_millis(10))?;
         }
     }
 
@@ -207,10 +211,12 @@ impl Home {
         }
         Ok(())
     }
+}
 
+impl Drop for Home {
     /// The storage stamps with the clock of its session, and so keeps it open until it is closed.
-    fn close(self) {
-        for session in self.sessions {
+    fn drop(&mut self) {
+        for session in &self.sessions {
             session.close().wait();
         }
     }
@@ -229,14 +235,14 @@ fn answer_as_thermostat(query: Query) {
 /// A token appears and disappears. Returns the session that had it.
 fn show_liveliness(stage: &Stage) -> Result<Session, Failure> {
     let about = "a token tells that its owner is there, for as long as it is";
-    stage.step("liveliness", "Liveliness", about);
+    stage.step("liveliness", "Liveliness", about)?;
     let watcher = stage.join()?;
     let tokens = watcher.liveliness().declare_subscriber("demo/alive/**").wait()?;
     let robot = stage.join()?;
     stage.wait_in_place(&watcher)?;
     let token: LivelinessToken = robot.liveliness().declare_token(ROBOT).wait()?;
     show_token(stage, &tokens, SampleKind::Put)?;
-    stage.context.ending.pause(INTERVAL);
+    stage.pause(INTERVAL)?;
     token.undeclare();
     show_token(stage, &tokens, SampleKind::Delete)?;
     Ok(robot)
@@ -255,8 +261,8 @@ fn show_token(
     Ok(())
 }
 
-fn tell_how_to_join(stage: &Stage) {
-    stage.step("stay", "Join", "from another terminal; Ctrl-C ends it here");
+fn tell_how_to_join(stage: &Stage) -> Result<(), Failure> {
+    stage.step("stay", "Join", "from another terminal; Ctrl-C ends it here")?;
     let program = std::env::args().next().unwrap_or_else(|| "weft".to_owned());
     let endpoint = &stage.endpoint;
     for (command, flags) in [
@@ -268,4 +274,5 @@ fn tell_how_to_join(stage: &Stage) {
     ] {
         stage.tell(&format!("{program} {command} -m client -e {endpoint}{flags}"));
     }
+    Ok(())
 }

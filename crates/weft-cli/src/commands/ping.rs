@@ -52,12 +52,13 @@ impl Ping {
             Pings { size: self.size as usize, is_express: self.express, answers: self.answers };
         let round_trips = RoundTrips::new(self.warmup as usize, self.count as usize);
         let ending = context.ending.clone();
-        let round_trips = rally::ping(&session, pings, round_trips, || ending.is_here())?;
+        let outcome = rally::ping(&session, pings, round_trips, || ending.is_here());
         session.close().wait();
+        let round_trips = outcome?;
         for (seq, sample) in round_trips.samples().iter().enumerate() {
             self.show(seq, *sample, context);
         }
-        let Some(it) = round_trips.summary() else { return Ok(()) };
+        let Some(it) = round_trips.summary() else { return context.ending.check_signal() };
         context.output.result(
             || {
                 format!(
@@ -77,7 +78,8 @@ impl Ping {
                 })
             },
         );
-        Ok(())
+        let is_complete = it.count == self.count as usize;
+        if is_complete { Ok(()) } else { context.ending.check_signal() }
     }
 
     fn show(&self, seq: usize, sample: Duration, context: &Context) {

@@ -63,11 +63,11 @@ fn the_roles_of_the_bench_say_when_they_are_ready_and_what_they_measured() {
     let publisher = Weft::start(&format!(
         "bench-role pub-thr --connect {endpoint} --size 8 --duration 1 --express"
     ));
-    let counted = subscriber.ended().json().remove(0);
+    let counted = subscriber.result();
     assert_eq!(counted["role"], "sub-thr");
     assert!(counted["msgs_per_s"].as_u64().unwrap() > 0, "{counted}");
     assert!(counted["seconds"].as_f64().unwrap() >= 0.05, "{counted}");
-    let published = publisher.ended().json().remove(0);
+    let published = publisher.result();
     assert_eq!((&published["role"], &published["size"]), (&"pub-thr".into(), &8.into()));
     assert!(published["count"].as_u64() >= counted["count"].as_u64(), "{published} {counted}");
 
@@ -75,8 +75,7 @@ fn the_roles_of_the_bench_say_when_they_are_ready_and_what_they_measured() {
     pong.wait_for_error("ready");
     for answers in ["callback", "channel"] {
         let flags = format!("--size 8 --count 10 --warmup 5 --answers {answers} --express");
-        let ping =
-            Weft::run(&format!("bench-role ping --connect {endpoint} {flags}")).json().remove(0);
+        let ping = Weft::start(&format!("bench-role ping --connect {endpoint} {flags}")).result();
         assert_eq!((&ping["answers"], &ping["count"]), (&answers.into(), &10.into()), "{ping}");
         assert!(ping["p50_us"].as_f64().unwrap() > 0.0, "{ping}");
     }

@@ -99,6 +99,13 @@ impl Weft {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{}: {line}: {error}", self.name))
     }
 
+    /// The JSON object that it ends with, while its standard input is open.
+    pub(crate) fn result(self) -> Value {
+        let result = self.wait_for_json();
+        assert_eq!(self.ended().json(), [Value::Null; 0]);
+        result
+    }
+
     /// Nobody reads its standard output any more.
     pub(crate) fn close_stdout(&mut self) {
         self.stdout = Lines::of(std::io::empty());

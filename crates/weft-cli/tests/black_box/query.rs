@@ -71,7 +71,7 @@ fn the_end_of_the_time_is_a_failure() {
 }
 
 /// A process that is stopped receives and answers nothing, and its connection stays.
-fn stop(weft: &Weft) {
+pub(crate) fn stop(weft: &Weft) {
     let stop = format!("kill -STOP {}", weft.id());
     assert!(std::process::Command::new("sh").args(["-c", &stop]).status().unwrap().success());
 }

@@ -90,7 +90,7 @@ impl Case {
         let mut subscriber = RoleProcess::start("sub-thr", &flags)?;
         subscriber.wait_ready(ending)?;
         let time_max = warmup + time + GRACE;
-        // The publisher outlives the window, and ends when it is dropped.
+        // The publisher outlives the window, and ends when its value is dropped.
         let (size, time_s) = (self.size, time_max.as_secs_f64());
         let flags = format!("{publisher} --size {size} --duration {time_s}");
         let _publisher = RoleProcess::start("pub-thr", &flags)?;

@@ -1,4 +1,4 @@
-//! The processes of a measurement: each is this binary in a role, and gone when its value is dropped.
+//! The processes of a measurement: each is this binary in a role, and gone, its session closed, when its value is dropped.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -13,6 +13,10 @@ use crate::failure::Failure;
 
 /// How long a role may take to be ready.
 const READY_MAX: Duration = Duration::from_secs(15);
+
+/// How long a role may take to close its session, and how often one looks whether it has.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
+const CLOSING_TICK: Duration = Duration::from_millis(2);
 
 /// From one look at the end of the command to the next.
 const TICK: Duration = Duration::from_millis(50);
@@ -39,7 +43,7 @@ impl RoleProcess {
         let name = format!("{} {role} {flags}", bench_role::NAME);
         let mut child = Command::new(std::env::current_exe()?)
             .args(name.split(' '))
-            // Held open: its end, even by our own sudden death, ends the roles that wait for others.
+            // Held open: its end, even by our own sudden death, ends the role.
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -114,6 +118,12 @@ impl RoleProcess {
 
 impl Drop for RoleProcess {
     fn drop(&mut self) {
+        // The end of its standard input is its end.
+        drop(self.child.stdin.take());
+        let deadline = Instant::now() + CLOSING_MAX;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(CLOSING_TICK);
+        }
         // It may be gone already.
         let _ = self.child.kill();
         let _ = self.child.wait();

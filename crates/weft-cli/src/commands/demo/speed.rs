@@ -26,7 +26,7 @@ pub(super) fn measure(stage: &Stage) -> Result<(), Failure> {
         "speed",
         "Speed",
         "measured here and now, over TCP on this machine, 64 bytes of payload",
-    );
+    )?;
     if cfg!(debug_assertions) {
         stage.tell("(this is a debug build: the real figures come with --release)");
     }
@@ -35,7 +35,7 @@ pub(super) fn measure(stage: &Stage) -> Result<(), Failure> {
     for (case, words, sessions) in
         [("brokered", "through the router", &clients), ("p2p", "between two peers", &peers)]
     {
-        let rate = rate(sessions)?;
+        let rate = rate(stage, sessions)?;
         stage.show(
             || format!("{:>9} messages/s {words}", grouped(rate)),
             || json!({ "type": "measure", "case": case, "size": SIZE, "value": rate, "unit": "msg/s" }),
@@ -44,7 +44,7 @@ pub(super) fn measure(stage: &Stage) -> Result<(), Failure> {
     for (case, words, sessions) in
         [("ping-brokered", "through the router", &clients), ("ping", "between two peers", &peers)]
     {
-        let Summary { p50_us, p99_us, .. } = round_trip(sessions)?;
+        let Summary { p50_us, p99_us, .. } = round_trip(stage, sessions)?;
         stage.show(
             || format!("{p50_us:>9.1} µs median round trip {words} (99 %: {p99_us:.1} µs)"),
             || json!({ "type": "measure", "case": case, "size": SIZE, "value": p50_us, "unit": "us" }),
@@ -54,7 +54,7 @@ pub(super) fn measure(stage: &Stage) -> Result<(), Failure> {
 }
 
 /// Messages per second from the second session to the first.
-fn rate([subscriber, publisher]: &[Session; 2]) -> Result<f64, Failure> {
+fn rate(stage: &Stage, [subscriber, publisher]: &[Session; 2]) -> Result<f64, Failure> {
     let counting = flood::count(subscriber, Window::new(WARMUP, DURATION))?;
     let publisher = flood::publisher(publisher, false)?;
     let is_over = AtomicBool::new(false);
@@ -65,17 +65,18 @@ fn rate([subscriber, publisher]: &[Session; 2]) -> Result<f64, Failure> {
                 let _ = publisher.put_bytes(&[7; SIZE]);
             }
         });
-        let rate = counting.rate(WARMUP + DURATION + PATIENCE);
+        let rate = counting.rate(WARMUP + DURATION + PATIENCE, &stage.context.ending);
         is_over.store(true, Ordering::Relaxed);
         rate
     });
     Ok(rate?.per_second().round())
 }
 
-fn round_trip([answering, asking]: &[Session; 2]) -> Result<Summary, Failure> {
+fn round_trip(stage: &Stage, [answering, asking]: &[Session; 2]) -> Result<Summary, Failure> {
     let _pong = rally::pong(answering, true, || ())?;
     let pings = Pings { size: SIZE, is_express: true, answers: Answers::Callback };
     let round_trips = RoundTrips::new(ROUND_TRIPS / 10, ROUND_TRIPS);
-    let round_trips = rally::ping(asking, pings, round_trips, || false)?;
+    let is_over = || stage.context.ending.is_here();
+    let round_trips = rally::ping(asking, pings, round_trips, is_over)?;
     round_trips.summary().ok_or_else(|| late("no round trip ended"))
 }

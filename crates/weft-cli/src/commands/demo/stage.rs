@@ -63,14 +63,22 @@ impl Stage {
         Err(late("a session did not get in place"))
     }
 
-    /// Begins the next part.
-    pub(super) fn step(&self, name: &str, title: &str, about: &str) {
+    /// Begins the next part, unless a signal came.
+    pub(super) fn step(&self, name: &str, title: &str, about: &str) -> Result<(), Failure> {
+        self.context.ending.check_signal()?;
         self.steps.set(self.steps.get() + 1);
         let number = self.steps.get();
         self.context.output.result(
             || format!("\n{number}. {title}\n   {about}"),
             || json!({ "type": "step", "step": name }),
         );
+        Ok(())
+    }
+
+    /// Waits for so long, unless a signal comes.
+    pub(super) fn pause(&self, time: Duration) -> Result<(), Failure> {
+        self.context.ending.pause(time);
+        self.context.ending.check_signal()
     }
 
     /// Says something to people.
