@@ -273,6 +273,7 @@ impl Asking<'_> {
             return Err(Error::Cancelled);
         }
         let (callback, receiver) = handler.into_handler();
+        callback.name(&self.key);
         let ending = session.core.add_get(
             id,
             PendingGet {

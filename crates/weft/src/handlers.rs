@@ -22,6 +22,7 @@
 
 mod block;
 mod channel;
+mod iter;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -29,8 +30,11 @@ mod tests;
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weft_keyexpr::KeyExpr;
+
 pub use block::{BlockHook, set_block_hook};
-pub use channel::{Drain, IntoIter, Iter, Receiver};
+pub use channel::Receiver;
+pub use iter::{Drain, IntoIter, Iter};
 pub use stream::{RecvFuture, RecvStream};
 
 /// Capacity of a [`FifoChannel`] when none is given, in items.
@@ -83,6 +87,11 @@ impl<T> Callback<T> {
     #[inline]
     pub fn call(&self, item: T) {
         self.sink.deliver(item);
+    }
+
+    /// Names a channel by what it delivers for, for the log. The first name stays.
+    pub(crate) fn name(&self, key: &KeyExpr) {
+        self.sink.name(key);
     }
 
     /// Ends a channel at once, even if other clones remain: blocked callers return, and receivers see the end after the
@@ -138,7 +147,8 @@ impl<T, H> IntoHandler<T> for (Callback<T>, H) {
 
 /// A first-in first-out channel that blocks the delivering thread while it is full.
 ///
-/// That is back-pressure: a receiver that stops reading stops the link that feeds it. With capacity 0 every delivery waits
+/// That is back-pressure: a receiver that stops reading stops the link that feeds it. What has waited for a second is a
+/// warning in the log, and [`Receiver::blocked`] counts what had to wait at all. With capacity 0 every delivery waits
 /// until its item is received (rendez-vous). Memory: the capacity plus one item for each blocked thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoChannel {
@@ -212,6 +222,8 @@ impl core::error::Error for RecvError {}
 trait Sink<T>: Send + Sync {
     fn deliver(&self, item: T);
     fn close(&self) {}
+    /// Says what it delivers for; the first name stays.
+    fn name(&self, _name: &KeyExpr) {}
 }
 
 impl<T, F: Fn(T) + Send + Sync> Sink<T> for F {
@@ -227,6 +239,10 @@ impl<T: Send> Sink<T> for channel::Sender<T> {
 
     fn close(&self) {
         channel::Sender::close(self);
+    }
+
+    fn name(&self, name: &KeyExpr) {
+        channel::Sender::name(self, name);
     }
 }
 

@@ -149,6 +149,7 @@ impl<K: IntoKeyExpr, H: IntoHandler<Sample>> LivelinessSubscriberBuilder<'_, K, 
         let key_expr = self.key.into_key_expr()?;
         let key = session.outward(&key_expr)?;
         let (callback, handler) = self.handler.into_handler();
+        callback.name(&key_expr);
         let id = session.runtime.next_entity();
         session.core.token_subscribers.add(id, callback);
         let declared = Declared::new(session, id, move |session| {
@@ -234,6 +235,7 @@ impl<K: IntoKeyExpr, H: IntoHandler<Reply>> LivelinessGetBuilder<'_, K, H> {
             return Err(Error::Cancelled);
         }
         let (callback, receiver) = self.handler.into_handler();
+        callback.name(&key);
         let ending = session.core.add_token_get(id, callback);
         session.pending(id, ending, self.cancellation.as_ref())?;
         let timeout_us = self.timeout.as_micros().min(u128::from(u64::MAX)) as u64;

@@ -87,6 +87,7 @@ impl<K: IntoKeyExpr, H: IntoHandler<Query>> QueryableBuilder<'_, K, H> {
         let key_expr = self.key.into_key_expr()?;
         let key = session.outward(&key_expr)?;
         let (callback, handler) = self.handler.into_handler();
+        callback.name(&key_expr);
         let id = session.runtime.next_entity();
         // Queries may come before the declaration returns.
         session.core.add_queryable(id, callback, self.auto_select);

@@ -108,6 +108,7 @@ impl<K: IntoKeyExpr> Options<'_, K> {
         };
         let id = session.runtime.next_entity();
         if let Some(callback) = closes {
+            callback.name(&key_expr);
             session.core.add_subscriber(id, callback);
         }
         session.runtime.declare_subscriber_as(id, &key, self.origin, callback);

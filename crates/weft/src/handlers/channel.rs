@@ -14,15 +14,21 @@
 //!
 //! Items, wakers and callbacks of the user are never dropped or called while the lock is held.
 
-use std::collections::{VecDeque, vec_deque};
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use weft_keyexpr::KeyExpr;
+
 use super::RecvError;
 use super::block::blocking;
+use super::iter::{Drain, Iter};
 use super::stream::{RecvFuture, RecvStream};
+
+/// How long a sender waits before that is worth a warning.
+const WAIT_UNREMARKED_MAX: Duration = Duration::from_secs(1);
 
 /// A channel whose senders wait while `capacity` items are queued.
 pub(super) fn fifo<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
@@ -42,6 +48,8 @@ fn channel<T>(capacity: usize, when_full: WhenFull) -> (Sender<T>, Receiver<T>) 
             when_full,
             pushed: 0,
             dropped: 0,
+            blocked: 0,
+            remarked: None,
             closed: false,
             receivers: Sleepers::default(),
             senders_waiting: 0,
@@ -50,6 +58,7 @@ fn channel<T>(capacity: usize, when_full: WhenFull) -> (Sender<T>, Receiver<T>) 
         }),
         filled: Condvar::new(),
         freed: Condvar::new(),
+        name: OnceLock::new(),
     });
     let sender = Sender { shared: Arc::clone(&shared) };
     (sender, Receiver { shared })
@@ -86,6 +95,11 @@ impl<T> Sender<T> {
         if !admitted {
             blocking(|| self.shared.wait_admitted(ticket));
         }
+    }
+
+    /// Says what it delivers for; the first name stays.
+    pub(super) fn name(&self, name: &KeyExpr) {
+        self.shared.name.get_or_init(|| name.clone());
     }
 
     /// Refuses further items and releases everybody who waits.
@@ -200,6 +214,12 @@ impl<T> Receiver<T> {
         self.shared.lock().dropped
     }
 
+    /// Number of items so far whose delivery had to wait for room; 0 for a ring. What delivers to a
+    /// [`FifoChannel`](super::FifoChannel) stands still meanwhile: the link behind it, or the publisher in this session.
+    pub fn blocked(&self) -> u64 {
+        self.shared.lock().blocked
+    }
+
     pub(super) fn shared(&self) -> &Shared<T> {
         &self.shared
     }
@@ -233,66 +253,6 @@ impl<T> fmt::Debug for Receiver<T> {
     }
 }
 
-/// What was queued when [`Receiver::drain`] was called.
-#[derive(Debug)]
-pub struct Drain<T>(vec_deque::IntoIter<T>);
-
-impl<T> Iterator for Drain<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.0.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.0.size_hint()
-    }
-}
-
-impl<T> ExactSizeIterator for Drain<T> {}
-
-/// Blocking iterator over a borrowed [`Receiver`].
-#[derive(Debug)]
-pub struct Iter<'a, T>(&'a Receiver<T>);
-
-impl<T> Iterator for Iter<'_, T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.0.recv().ok()
-    }
-}
-
-/// Blocking iterator over an owned [`Receiver`].
-#[derive(Debug)]
-pub struct IntoIter<T>(Receiver<T>);
-
-impl<T> Iterator for IntoIter<T> {
-    type Item = T;
-
-    fn next(&mut self) -> Option<T> {
-        self.0.recv().ok()
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Receiver<T> {
-    type Item = T;
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
-    }
-}
-
-impl<T> IntoIterator for Receiver<T> {
-    type Item = T;
-    type IntoIter = IntoIter<T>;
-
-    fn into_iter(self) -> IntoIter<T> {
-        IntoIter(self)
-    }
-}
-
 /// Outcome of an attempt to take the first item.
 pub(super) enum Popped<T> {
     Item(T),
@@ -317,6 +277,8 @@ pub(super) struct Shared<T> {
     filled: Condvar,
     /// Signalled when an item leaves while senders sleep, and on close.
     freed: Condvar,
+    /// What the channel belongs to, if that has a key expression.
+    name: OnceLock<KeyExpr>,
 }
 
 impl<T> Shared<T> {
@@ -375,11 +337,31 @@ impl<T> Shared<T> {
     /// Sleeps until the item number `ticket` is within the capacity or has been received, or the channel is closed.
     fn wait_admitted(&self, ticket: u64) {
         let mut state = self.lock();
+        state.blocked += 1;
         state.senders_waiting += 1;
-        while !state.closed && !state.is_admitted(ticket) {
-            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let is_over = |state: &mut State<T>| state.closed || state.is_admitted(ticket);
+        let woken = self.freed.wait_timeout_while(state, WAIT_UNREMARKED_MAX, |it| !is_over(it));
+        state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        if !is_over(&mut state) && state.remark(ticket) {
+            let capacity = state.capacity;
+            drop(state);
+            self.warn(capacity);
+            state = self.lock();
         }
-        state.senders_waiting -= 1;
+        let woken = self.freed.wait_while(state, |it| !is_over(it));
+        woken.unwrap_or_else(PoisonError::into_inner).senders_waiting -= 1;
+    }
+
+    /// The log is foreign code: no lock is held.
+    #[cold]
+    fn warn(&self, capacity: usize) {
+        let key = self.name.get().map(tracing::field::display);
+        let seconds = WAIT_UNREMARKED_MAX.as_secs();
+        tracing::warn!(
+            key,
+            capacity,
+            "a full channel has kept what delivers to it for {seconds} s"
+        );
     }
 
     fn close(&self) {
@@ -404,6 +386,10 @@ pub(super) struct State<T> {
     pushed: u64,
     /// Items evicted from a ring.
     dropped: u64,
+    /// Items that had to wait for room.
+    blocked: u64,
+    /// The newest item whose wait was long.
+    remarked: Option<u64>,
     /// No item is accepted any more.
     closed: bool,
     /// Threads asleep in `filled`.
@@ -420,6 +406,16 @@ impl<T> State<T> {
     fn is_admitted(&self, ticket: u64) -> bool {
         let received = self.pushed - self.queue.len() as u64;
         ticket <= received.saturating_add(self.capacity as u64)
+    }
+
+    /// Takes down that the wait of item number `ticket` is long. Whether that is news: where one item after the other has
+    /// to wait for long, all but the first go without saying.
+    fn remark(&mut self, ticket: u64) -> bool {
+        // Senders that wait side by side come here in any order.
+        let is_news =
+            self.remarked.is_none_or(|last| last + (self.senders_waiting as u64) < ticket);
+        self.remarked = self.remarked.max(Some(ticket));
+        is_news
     }
 
     /// Chooses a receiver for one new item: a sleeping thread that no other item has claimed, else a task.

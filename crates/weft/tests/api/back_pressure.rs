@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use weft::handlers::{FifoChannel, RingChannel};
 use weft::{CongestionControl, Query, Sample, SampleView, Session};
 
+use crate::log::Log;
 use crate::support::{
     Node, SOON, alone, await_queryable, ends, matched_publisher, next, pair, soon, until,
 };
@@ -105,6 +106,41 @@ fn a_full_fifo_blocks_the_local_publisher() {
     for number in 0..100_u8 {
         assert_eq!(*next(&subscriber).payload(), [number]);
     }
+    publishing.join().unwrap();
+}
+
+/// A FIFO that keeps what feeds it for a second says so, once.
+#[test]
+fn a_fifo_that_blocks_for_long_is_a_warning() {
+    let session = alone();
+    let subscriber = session.declare_subscriber("slow/*").with(FifoChannel::new(2)).wait().unwrap();
+    let log = Log::default();
+    let publish = |count: u8| {
+        let (session, log) = (session.clone(), log.clone());
+        let publish = move || {
+            (0..count).for_each(|number| session.put("slow/er", [number]).wait().unwrap());
+        };
+        std::thread::spawn(|| tracing::subscriber::with_default(log, publish))
+    };
+    let publishing = publish(5);
+    until("a warning", || log.lines().len() == 1);
+    assert_eq!((subscriber.blocked(), subscriber.dropped()), (1, 0));
+    // The fourth waits for as long as the third, which is no news.
+    assert_eq!(*next(&subscriber).payload(), [0]);
+    until("the next one to wait", || subscriber.blocked() == 2);
+    assert!(subscriber.len() == 3 && !publishing.is_finished());
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    for number in 1..5_u8 {
+        assert_eq!(*next(&subscriber).payload(), [number]);
+    }
+    publishing.join().unwrap();
+    let lines = log.lines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("key=slow/* capacity=2"), "{lines:?}");
+    // After others that had room it is.
+    let publishing = publish(3);
+    until("another warning", || log.lines().len() == 2);
+    assert_eq!(*next(&subscriber).payload(), [0]);
     publishing.join().unwrap();
 }
 

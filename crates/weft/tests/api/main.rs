@@ -11,6 +11,7 @@ mod lifecycle;
 mod links;
 mod liveliness;
 mod locality;
+mod log;
 mod matching;
 mod namespaces;
 mod opening;
