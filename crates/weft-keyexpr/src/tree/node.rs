@@ -14,6 +14,12 @@ pub(super) type NodeId = u32;
 /// child".
 pub(super) const ROOT: NodeId = 0;
 
+#[cfg(test)]
+std::thread_local! {
+    /// How often this thread has looked at the chunk of a node.
+    pub(super) static LOOKS: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
 #[derive(Clone)]
 pub(super) struct Node<V> {
     chunk: ChunkText,
@@ -38,6 +44,8 @@ impl<V> Node<V> {
     }
 
     pub(super) fn chunk(&self) -> &str {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         self.chunk.as_str()
     }
 
@@ -103,7 +111,7 @@ impl<V> KeTree<V> {
     }
 
     fn has_chunk(&self, id: NodeId, chunk: &str) -> bool {
-        self.nodes[id as usize].chunk.as_bytes() == chunk.as_bytes()
+        self.nodes[id as usize].chunk().as_bytes() == chunk.as_bytes()
     }
 
     fn place(&mut self, node: Node<V>) -> NodeId {

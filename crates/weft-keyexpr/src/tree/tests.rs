@@ -176,6 +176,57 @@ fn retain_frees_branches_and_an_empty_tree_answers() {
     assert_eq!(alloc::format!("{tree:?}"), "{}");
 }
 
+/// What `ask` gives, and how often it looks at the chunk of a node for that.
+fn looks<R>(ask: impl FnOnce() -> R) -> (R, usize) {
+    let before = node::LOOKS.get();
+    let answer = ask();
+    (answer, node::LOOKS.get() - before)
+}
+
+/// Asks a tree of a hundred thousand about what concerns a few of them.
+#[test]
+fn a_question_looks_at_the_nodes_on_its_way_only() {
+    const BUILDINGS: usize = 100;
+    const ROOMS: usize = 100;
+    const SENSORS: usize = 10;
+    let mut tree = KeTree::new();
+    for building in 0..BUILDINGS {
+        for room in 0..ROOMS {
+            for sensor in 0..SENSORS {
+                let text = alloc::format!("city/{building}/room/{room}/sensor{sensor}");
+                tree.insert(ke(&text), 0);
+            }
+        }
+    }
+    for text in ["city/*/room/*/sensor3", "city/7/**", "**/sensor3", "city/*/room/7$*/*"] {
+        tree.insert(ke(text), 0);
+    }
+    // How many it finds; what it looks at beyond those: the way there and the wildcards beside it.
+    for (question, expected, beside) in [
+        ("city/7/room/70/sensor3", 5, 20),
+        ("city/8/room/8/sensor4", 1, 20),
+        ("city/7/room/70/**", SENSORS + 4, 20),
+        ("city/8/room/*/sensor3", ROOMS + 3, 2 * ROOMS + 40),
+        ("city/8/**", ROOMS * SENSORS + 3, ROOMS + 40),
+        ("city/8/@room/**", 0, 20),
+        ("elsewhere/**", 1, 20),
+    ] {
+        let key = ke(question);
+        let (found, looked) = looks(|| collect(|f| tree.for_each_intersecting(key, f)).len());
+        assert_eq!(found, expected, "∩ {question}");
+        assert!((1..=found + beside).contains(&looked), "∩ {question}: {looked}");
+        let (found, looked) = looks(|| collect(|f| tree.for_each_included_by(key, f)).len());
+        assert!(looked <= found + beside, "⊆ {question}: {looked}");
+        let (found, looked) = looks(|| collect(|f| tree.for_each_including(key, f)).len());
+        assert!(looked <= found + beside, "⊇ {question}: {looked}");
+        let (is_any, looked) = looks(|| tree.any_intersecting(key));
+        assert!(is_any == (expected > 0) && looked <= 20, "any {question}: {looked}");
+    }
+    // It counts at all: here the answer is everything.
+    let (found, looked) = looks(|| collect(|f| tree.for_each_intersecting(ke("**"), f)).len());
+    assert!(found == tree.len() && looked >= found, "{looked}");
+}
+
 #[test]
 fn the_order_repeats() {
     let texts: Vec<String> = (0..100).map(|n| alloc::format!("a/{}/{n}", n % 7)).collect();
