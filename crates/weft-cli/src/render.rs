@@ -106,11 +106,7 @@ impl Shown<'_> {
         fields.insert("priority".into(), priority_word(self.priority).into());
         fields.insert("congestion".into(), congestion_word(self.congestion).into());
         fields.insert("express".into(), self.is_express.into());
-        let reliability = match self.reliability {
-            Reliability::Reliable => "reliable",
-            Reliability::BestEffort => "best_effort",
-        };
-        fields.insert("reliability".into(), reliability.into());
+        fields.insert("reliability".into(), reliability_word(self.reliability).into());
         fields.into()
     }
 }
@@ -216,7 +212,15 @@ const fn congestion_word(congestion: CongestionControl) -> &'static str {
     }
 }
 
-const fn priority_word(priority: Priority) -> &'static str {
+/// As JSON has it.
+pub(crate) const fn reliability_word(reliability: Reliability) -> &'static str {
+    match reliability {
+        Reliability::Reliable => "reliable",
+        Reliability::BestEffort => "best_effort",
+    }
+}
+
+pub(crate) const fn priority_word(priority: Priority) -> &'static str {
     match priority {
         Priority::Control => "control",
         Priority::RealTime => "real_time",

@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.insert_json5("connect/endpoints", &format!("['{locator}']"))?;
     let connected = weft::open(config.clone()).wait()?;
     for neighbour in connected.info().neighbours() {
-        println!("{} is connected to the {} {}", connected.zid(), neighbour.whatami, neighbour.zid);
+        let (whatami, zid) = (neighbour.transport.whatami(), neighbour.transport.zid());
+        println!("{} is connected to the {whatami} {zid}", connected.zid());
     }
 
     // A typing error is found, not ignored.

@@ -12,7 +12,7 @@ use weft_runtime::{IncomingQuery, IncomingReply, LinkInfo, Runtime, SessionHandl
 use weft_wire::{EntityGlobalId, ZenohId};
 
 use crate::handlers::Callback;
-use crate::info::{Event, EventKind, Neighbourhood, TransportInfo};
+use crate::info::{self, Event, EventKind, Neighbourhood, TransportInfo};
 use crate::key::Namespace;
 use crate::listener::{Ending, Listener, Listeners};
 use crate::matching::{Matching, MatchingStatus};
@@ -277,11 +277,13 @@ impl SessionHandler for Core {
     }
 
     fn link_up(&self, zid: ZenohId, link: LinkInfo) {
-        Neighbourhood::link(self, &Event { kind: EventKind::Opened, object: (zid, link) });
+        let object = info::LinkInfo::new(zid, link);
+        Neighbourhood::link(self, &Event { kind: EventKind::Opened, object });
     }
 
     fn link_down(&self, zid: ZenohId, link: LinkInfo) {
-        Neighbourhood::link(self, &Event { kind: EventKind::Closed, object: (zid, link) });
+        let object = info::LinkInfo::new(zid, link);
+        Neighbourhood::link(self, &Event { kind: EventKind::Closed, object });
     }
 
     fn query(&self, incoming: IncomingQuery<'_>) {

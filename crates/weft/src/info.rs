@@ -1,6 +1,8 @@
 //! What a session knows of itself and its neighbours.
 //!
-//! Spec: 05 A.11.
+//! Not here: what it tells of a neighbour and a link (`objects`). Spec: 05 A.11.
+
+mod objects;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,32 +17,7 @@ use crate::listener::Listeners;
 use crate::resolve::immediate;
 use crate::session::SessionInner;
 
-pub use weft_runtime::{LinkInfo, Neighbour};
-
-/// A connected neighbour.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransportInfo {
-    pub(crate) zid: ZenohId,
-    pub(crate) whatami: WhatAmI,
-    pub(crate) is_qos: bool,
-}
-
-impl TransportInfo {
-    /// Its identity.
-    pub const fn zid(&self) -> ZenohId {
-        self.zid
-    }
-
-    /// Its mode.
-    pub const fn whatami(&self) -> WhatAmI {
-        self.whatami
-    }
-
-    /// Whether every priority has channels of its own.
-    pub const fn is_qos(&self) -> bool {
-        self.is_qos
-    }
-}
+pub use objects::{LinkInfo, Neighbour, TransportInfo};
 
 /// Opened or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,9 +36,6 @@ pub struct Event<T> {
     /// What.
     pub object: T,
 }
-
-/// A link and the neighbour it leads to.
-pub type NeighbourLink = (ZenohId, LinkInfo);
 
 /// A look at a session from the side of the network.
 #[derive(Clone, Copy)]
@@ -91,8 +65,8 @@ impl<'a> SessionInfo<'a> {
     }
 
     fn of_mode(self, mode: WhatAmI) -> Vec<ZenohId> {
-        let of_mode = self.neighbours().into_iter().filter(|it| it.whatami == mode);
-        of_mode.map(|neighbour| neighbour.zid).collect()
+        let of_mode = self.transports().into_iter().filter(|it| it.whatami == mode);
+        of_mode.map(|transport| transport.zid).collect()
     }
 
     /// Where this session can be reached.
@@ -102,22 +76,17 @@ impl<'a> SessionInfo<'a> {
 
     /// The connected neighbours.
     pub fn transports(&self) -> Vec<TransportInfo> {
-        let describe =
-            |it: Neighbour| TransportInfo { zid: it.zid, whatami: it.whatami, is_qos: it.qos };
-        self.neighbours().into_iter().map(describe).collect()
+        self.neighbours().into_iter().map(|it| it.transport).collect()
     }
 
-    /// The links to the connected neighbours, each with the neighbour's identity.
-    pub fn links(&self) -> Vec<NeighbourLink> {
-        self.neighbours()
-            .into_iter()
-            .flat_map(|it| it.links.into_iter().map(move |link| (it.zid, link)))
-            .collect()
+    /// The links to the connected neighbours.
+    pub fn links(&self) -> Vec<LinkInfo> {
+        self.neighbours().into_iter().flat_map(|it| it.links).collect()
     }
 
     /// The connected neighbours with links and counters.
     pub fn neighbours(&self) -> Vec<Neighbour> {
-        self.session.runtime.neighbours()
+        self.session.runtime.neighbours().into_iter().map(Neighbour::new).collect()
     }
 
     /// Declares a listener of neighbours that come and go.
@@ -127,7 +96,7 @@ impl<'a> SessionInfo<'a> {
 
     /// Declares a listener of links that open and close. What a closed one carried may go on over
     /// another link to the same neighbour.
-    pub fn link_events_listener(&self) -> EventsBuilder<'a, NeighbourLink> {
+    pub fn link_events_listener(&self) -> EventsBuilder<'a, LinkInfo> {
         self.events_of(|core| &core.neighbourhood.links)
     }
 
@@ -215,7 +184,7 @@ impl<T> Observed<T> {
 #[derive(Default)]
 pub(crate) struct Neighbourhood {
     transports: Observed<TransportInfo>,
-    links: Observed<NeighbourLink>,
+    links: Observed<LinkInfo>,
 }
 
 impl Neighbourhood {
@@ -232,7 +201,7 @@ impl Neighbourhood {
         }
     }
 
-    pub(crate) fn link(core: &Core, event: &Event<NeighbourLink>) {
+    pub(crate) fn link(core: &Core, event: &Event<LinkInfo>) {
         tell_all(core, |core| &core.neighbourhood.links, event);
     }
 
@@ -335,7 +304,7 @@ pub struct EventsListener<H> {
 pub type TransportEventsListener<H = Receiver<Event<TransportInfo>>> = EventsListener<H>;
 
 /// Tells of links that open and close.
-pub type LinkEventsListener<H = Receiver<Event<NeighbourLink>>> = EventsListener<H>;
+pub type LinkEventsListener<H = Receiver<Event<LinkInfo>>> = EventsListener<H>;
 
 handle!(EventsListener<H>, "the session");
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use weft::info::{Event, EventKind, TransportEventsListener, TransportInfo};
+use weft::info::{Event, EventKind, LinkInfo, Neighbour, TransportEventsListener, TransportInfo};
 use weft::{Session, WhatAmI};
 
 use crate::context::Context;
@@ -13,8 +13,10 @@ use crate::session::{DefaultMode, SessionArgs};
 
 /// Show what a session sees: itself and its neighbours
 ///
-/// JSON: {"type":"info","zid":…,"mode":…,"locators":[…],"neighbours":[{"zid":…,"whatami":…,"qos":…,"links":[{"src":…,
-/// "dst":…,"mtu":…}]}]}; with --watch then {"type":"neighbour","event":"opened","zid":…,"whatami":…} or "closed".
+/// JSON: {"type":"info","zid":…,"mode":…,"locators":[…],"neighbours":[{"zid":…,"whatami":…,"qos":…,"shm":…,
+/// "multicast":…,"links":[{"src":…,"dst":…,"group":…,"mtu":…,"streamed":…,"reliable":…,"interfaces":[…],
+/// "auth_identifier":…,"priorities":…,"reliability":…}]}]}, null for what there is none of; with --watch then
+/// {"type":"neighbour","event":"opened","zid":…,"whatami":…} or "closed".
 #[derive(Args, Debug)]
 pub(crate) struct Info {
     /// Stays, and shows neighbours that come and go
@@ -68,9 +70,10 @@ fn text(session: &Session, mode: WhatAmI) -> String {
         lines.push("no neighbours".to_owned());
     }
     for neighbour in neighbours {
-        lines.push(format!("neighbour {} {}", neighbour.whatami, neighbour.zid));
-        let links = neighbour.links.iter();
-        lines.extend(links.map(|link| format!("  link {} -> {}", link.src, link.dst)));
+        let Neighbour { transport, links, .. } = neighbour;
+        lines.push(format!("neighbour {} {}", transport.whatami(), transport.zid()));
+        let links = links.iter();
+        lines.extend(links.map(|link| format!("  link {} -> {}", link.src(), link.dst())));
     }
     lines.join("\n")
 }
@@ -78,29 +81,40 @@ fn text(session: &Session, mode: WhatAmI) -> String {
 fn json(session: &Session, mode: WhatAmI) -> Value {
     let info = session.info();
     let neighbours = info.neighbours();
-    let neighbours = neighbours.iter().map(|neighbour| {
-        let links = neighbour.links.iter().map(|link| {
-            json!({
-                "src": link.src,
-                "dst": link.dst,
-                "mtu": link.mtu,
-                "streamed": link.streamed,
-                "reliable": link.reliable,
-                "interfaces": link.interfaces,
-            })
-        });
-        json!({
-            "zid": neighbour.zid.to_string(),
-            "whatami": neighbour.whatami.as_str(),
-            "qos": neighbour.qos,
-            "links": links.collect::<Value>(),
-        })
-    });
     json!({
         "type": "info",
         "zid": session.zid().to_string(),
         "mode": mode.as_str(),
         "locators": render::locators(&info.locators()),
-        "neighbours": neighbours.collect::<Value>(),
+        "neighbours": neighbours.iter().map(neighbour_json).collect::<Value>(),
+    })
+}
+
+fn neighbour_json(neighbour: &Neighbour) -> Value {
+    let Neighbour { transport, links, .. } = neighbour;
+    json!({
+        "zid": transport.zid().to_string(),
+        "whatami": transport.whatami().as_str(),
+        "qos": transport.is_qos(),
+        "shm": transport.is_shm(),
+        "multicast": transport.is_multicast(),
+        "links": links.iter().map(link_json).collect::<Value>(),
+    })
+}
+
+fn link_json(link: &LinkInfo) -> Value {
+    let priorities = link.priorities();
+    let priorities = priorities.map(|(high, low)| [high, low].map(render::priority_word));
+    json!({
+        "src": link.src(),
+        "dst": link.dst(),
+        "group": link.group(),
+        "mtu": link.mtu(),
+        "streamed": link.is_streamed(),
+        "reliable": link.is_reliable(),
+        "interfaces": link.interfaces(),
+        "auth_identifier": link.auth_identifier(),
+        "priorities": priorities,
+        "reliability": link.reliability().map(render::reliability_word),
     })
 }

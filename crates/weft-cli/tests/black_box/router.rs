@@ -68,7 +68,12 @@ fn info_shows_the_router_as_a_neighbour() {
     assert_eq!((&json["type"], &json["mode"]), (&"info".into(), &"client".into()));
     let neighbour = &json["neighbours"][0];
     assert_eq!((&neighbour["zid"], &neighbour["whatami"]), (&zid.into(), &"router".into()));
-    assert!(neighbour["links"][0]["dst"].as_str().unwrap().contains("127.0.0.1"), "{json}");
+    assert_eq!((&neighbour["shm"], &neighbour["multicast"]), (&false.into(), &false.into()));
+    let link = neighbour["links"][0].as_object().unwrap();
+    assert!(link["dst"].as_str().unwrap().contains("127.0.0.1"), "{json}");
+    for absent in ["group", "auth_identifier", "priorities", "reliability"] {
+        assert!(link[absent].is_null(), "{absent}: {json}");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn neighbours_are_listed_by_mode() {
     assert_eq!(transports.len(), 1);
     assert_eq!((transports[0].zid(), transports[0].whatami()), (router.zid(), WhatAmI::Router));
     assert!(transports[0].is_qos());
+    assert!(!transports[0].is_shm() && !transports[0].is_multicast());
     assert_eq!(client.id().zid, client.zid());
     assert!(alone().info().neighbours().is_empty());
 }
@@ -32,10 +33,16 @@ fn both_ends_describe_the_same_link() {
     let b = Node::new("peer").connect(&a).open();
     until("the link", || a.info().links().len() == 1);
     let (of_a, of_b) = (a.info().links().remove(0), b.info().links().remove(0));
-    assert_eq!((of_a.0, of_b.0), (b.zid(), a.zid()));
-    assert_eq!((&of_a.1.src, &of_a.1.dst), (&of_b.1.dst, &of_b.1.src));
-    assert_eq!(of_a.1.src, a.info().locators()[0].to_string());
-    assert!(of_a.1.mtu > 1000);
+    assert_eq!((of_a.zid(), of_b.zid()), (b.zid(), a.zid()));
+    assert_eq!((of_a.src(), of_a.dst()), (of_b.dst(), of_b.src()));
+    assert_eq!(of_a.src(), a.info().locators()[0].to_string());
+    assert!(of_a.mtu() > 1000);
+    for link in [of_a, of_b] {
+        assert!(link.is_streamed() && link.is_reliable());
+        assert_eq!((link.group(), link.auth_identifier()), (None, None));
+        assert_eq!((link.priorities(), link.reliability()), (None, None));
+        assert!(!link.interfaces().is_empty());
+    }
 }
 
 #[test]
@@ -69,7 +76,7 @@ fn listeners_hear_of_neighbours() {
         (came.kind, came.object.zid(), came.object.whatami()),
         (Opened, b.zid(), WhatAmI::Peer)
     );
-    assert_eq!((linked.kind, linked.object.0), (Opened, b.zid()));
+    assert_eq!((linked.kind, linked.object.zid()), (Opened, b.zid()));
     let with = a.info().transport_events_listener().history(true).wait().unwrap();
     let without = a.info().transport_events_listener().wait().unwrap();
     assert_eq!(next(&with), came);

@@ -312,7 +312,7 @@ fn what_was_put_before_closing_arrives_over_two_links() {
         until("the peers are connected", || closes.info().peers_zid().contains(&reads.zid()));
         let links = closes.info().links();
         with_two_links +=
-            usize::from(links.iter().filter(|link| link.0 == reads.zid()).count() == 2);
+            usize::from(links.iter().filter(|link| link.zid() == reads.zid()).count() == 2);
         let publisher = matched_publisher(&closes, "a");
         for number in 0..5_000 {
             publisher.put(if number % 100 == 0 { "" } else { "x" }).wait().unwrap();

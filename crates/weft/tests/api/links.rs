@@ -25,9 +25,9 @@ fn works_over(endpoint: &str) {
     assert_eq!(b.get("q").wait().unwrap().into_iter().count(), 1);
     let links = b.info().links();
     assert_eq!(links.len(), 1);
-    assert_eq!(links[0].0, a.zid());
-    assert_eq!(links[0].1.dst, a.info().locators()[0].to_string());
-    assert!(links[0].1.streamed && links[0].1.reliable);
+    assert_eq!(links[0].zid(), a.zid());
+    assert_eq!(links[0].dst(), a.info().locators()[0].to_string());
+    assert!(links[0].is_streamed() && links[0].is_reliable());
 }
 
 #[test]

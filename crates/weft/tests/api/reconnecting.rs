@@ -112,9 +112,9 @@ fn events_tell_of_it() {
     let router = restart(router, &endpoint);
     let (gone, lost) = (next(&transports), next(&links));
     assert_eq!((gone.kind, gone.object.zid()), (Closed, old));
-    assert_eq!((lost.kind, lost.object.0), (Closed, old));
-    assert_eq!(lost.object.1.dst, endpoint);
+    assert_eq!((lost.kind, lost.object.zid()), (Closed, old));
+    assert_eq!(lost.object.dst(), endpoint);
     let (back, found) = (next(&transports), next(&links));
     assert_eq!((back.kind, back.object.zid()), (Opened, router.zid()));
-    assert_eq!((found.kind, found.object.0), (Opened, router.zid()));
+    assert_eq!((found.kind, found.object.zid()), (Opened, router.zid()));
 }
