@@ -225,7 +225,8 @@ impl<'a, S: IntoSelector, H> GetBuilder<'a, S, H> {
 }
 
 impl<S: IntoSelector, H: IntoHandler<Reply>> GetBuilder<'_, S, H> {
-    /// Asks, and returns the receiver of the replies at once.
+    /// Asks, and returns the receiver of the replies at once. With block, the default, it waits for room
+    /// for the question, and `.await` blocks its executor meanwhile.
     ///
     /// # Errors
     /// If the selector, its `_time`, `_filter` or `_project` cannot be used, [`Error::SessionClosed`],

@@ -157,8 +157,9 @@ impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
     extras!();
 
     /// Publishes. Returns when the sample is on its way: with [`CongestionControl::Block`], when
-    /// there was room for it, which is the one case where `.await` blocks its executor, too.
-    /// Callbacks of this session's own subscribers run on this thread before it returns.
+    /// there was room for it. Callbacks of this session's own subscribers run on this thread before it
+    /// returns, and where their FIFO is full it waits for room there, too. `.await` does the same, and
+    /// then blocks its executor.
     ///
     /// # Errors
     /// If the key expression is not canonical, or [`Error::SessionClosed`]. A sample that nobody

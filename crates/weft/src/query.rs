@@ -274,8 +274,9 @@ impl<'a, K: IntoKeyExpr> ReplyBuilder<'a, K> {
         self
     }
 
-    /// Sends it. Priority and congestion control are those of the query. If the querier does
-    /// not wait any more, or its filter refuses the value, nothing happens.
+    /// Sends it. Priority and congestion control are those of the query: with block, the default of
+    /// queries, it waits for room, and `.await` blocks its executor meanwhile. If the querier does not
+    /// wait any more, or its filter refuses the value, nothing happens.
     ///
     /// # Errors
     /// [`Error::ReplyKey`] if the key does not intersect the query's and the query does not accept

@@ -1,8 +1,11 @@
 //! Builders can be waited for in two ways: `.wait()` blocks, `.await` suits async code.
 //!
-//! What does not wait for the network is done at once, and its future is ready when it is made.
-//! What does wait ([`Waiting`]) is run on a thread of its own for the future's sake, so that no
-//! executor is blocked. No async runtime is needed or preferred.
+//! What does not wait for others is done at once, and its future is ready when it is made. What does
+//! wait, opening and closing ([`Waiting`]), is run on a thread of its own for the future's sake, so
+//! that no executor is blocked. No async runtime is needed or preferred.
+//!
+//! Puts, gets and replies are of the first kind though they may wait for room, where they block by
+//! their congestion control: to hand each to a thread for that would cost more than sending it.
 
 use core::fmt;
 use core::future::Future;
