@@ -329,7 +329,7 @@ impl Node {
         self.give_up_silent(now_us, zid, ports);
         if let Err(reason) = self.may_admit(&negotiated, false) {
             let mut close = Vec::new();
-            weft_transport::write_close(reason, &mut close);
+            negotiated.write_close(reason, &mut close);
             ports.transmit(link, &close);
             self.forget_link(link);
             ports.close_link(link);
@@ -403,7 +403,7 @@ impl Node {
             transport.accepted += accepted;
             let face = transport.face;
             self.timers.set(now_us, Timer::Lease(face, link));
-            return ports.attach(link, face);
+            return ports.attach(link, face, &negotiated);
         }
         let face = self.routing.next_face();
         let own_ms = self.config.handshake.lease_ms;

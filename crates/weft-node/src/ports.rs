@@ -26,11 +26,13 @@ pub trait Ports {
     fn transmit(&mut self, link: LinkId, batch: &[u8]);
 
     /// A link has become the first of a transport to a neighbour: from its next batch on, it carries
-    /// frames. Batches before this call, [`Ports::transmit`], precede the frames on the wire.
+    /// frames. Batches before this call, [`Ports::transmit`], precede the frames on the wire. If
+    /// compression was agreed, all batches of the link have its header from here on, in both directions.
     fn open(&mut self, link: LinkId, transport: OpenedTransport);
 
-    /// A link has become a further one of the transport behind `face`.
-    fn attach(&mut self, link: LinkId, face: FaceId);
+    /// A link has become a further one of the transport behind `face`. What its ends agreed on is what
+    /// they did for the first one, but for the size of batches.
+    fn attach(&mut self, link: LinkId, face: FaceId, negotiated: &Negotiated);
 
     /// One of the neighbour's links is gone: says CLOSE on the others, after what is queued for them.
     /// Nothing more is sent to the neighbour, and reading goes on until each link ends.

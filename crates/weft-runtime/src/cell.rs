@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use weft_link::Link;
 use weft_node::LinkId;
-use weft_transport::write_batch;
+use weft_transport::{write_batch, write_plain_batch};
 
 use crate::clock::now_us;
 use crate::transport::Transport;
@@ -35,6 +35,9 @@ pub(crate) struct LinkCell {
     pub(crate) shard: usize,
     /// The transport it carries, once its handshake is done.
     pub(crate) transport: OnceLock<Arc<Transport>>,
+    /// The most that the content of a compressed batch may be, if compression was agreed; set before
+    /// `transport`.
+    pub(crate) content_max: OnceLock<u16>,
     /// What was received of a batch that is not whole yet. Held while the link is read.
     pub(crate) tail: Mutex<Vec<u8>>,
     pub(crate) last_rx_us: AtomicU64,
@@ -51,6 +54,7 @@ impl LinkCell {
             link,
             shard,
             transport: OnceLock::new(),
+            content_max: OnceLock::new(),
             tail: Mutex::new(Vec::new()),
             last_rx_us: AtomicU64::new(now),
             last_tx_us: AtomicU64::new(now),
@@ -61,8 +65,11 @@ impl LinkCell {
     /// Writes one batch beside the transport: in a handshake, or on a link that carries no messages
     /// now.
     pub(crate) fn transmit(&self, batch: &[u8]) {
-        let mut framed = Vec::with_capacity(batch.len() + 2);
-        write_batch(batch, &mut framed);
+        let mut framed = Vec::with_capacity(batch.len() + 3);
+        match self.content_max.get() {
+            None => write_batch(batch, &mut framed),
+            Some(_) => write_plain_batch(batch, &mut framed),
+        }
         // So few bytes always fit the socket; if not, a timer ends the link.
         if self.link.write(&framed).is_ok() {
             self.last_tx_us.store(now_us(), Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use weft_node::{Activity, DialId, FaceId, LinkId, NodeEvent, OpenedTransport, Ports, ScoutTo};
-use weft_transport::TxHalf;
+use weft_transport::{Negotiated, TxHalf};
 use weft_wire::{CloseReason, Encode, Endpoint, NetworkMessage, TransportMessage, Writer};
 
 use crate::cell::LinkCell;
@@ -50,16 +50,16 @@ impl Ports for RuntimePorts<'_> {
         let sender = Sender::new(half, Arc::clone(&cell), settings.waits, service);
         let transport = Arc::new(Transport::new(face, &negotiated, Arc::new(sender), *rx));
         tracing::debug!(zid = %negotiated.zid, mode = %negotiated.whatami, link = cell.link.dst(), "neighbour up");
-        self.carries(&cell, &transport);
+        self.carries(&cell, &transport, &negotiated);
         self.tables.transports.insert(face, transport);
     }
 
-    fn attach(&mut self, link: LinkId, face: FaceId) {
+    fn attach(&mut self, link: LinkId, face: FaceId, negotiated: &Negotiated) {
         if let (Some(cell), Some(transport)) =
             (self.tables.links.get(&link), self.tables.transports.get(&face))
         {
             transport.sender.add_link(Arc::clone(cell));
-            self.carries(cell, transport);
+            self.carries(cell, transport, negotiated);
         }
     }
 
@@ -130,7 +130,10 @@ impl Ports for RuntimePorts<'_> {
 
 impl RuntimePorts<'_> {
     /// The link carries the transport from here on.
-    fn carries(&self, cell: &Arc<LinkCell>, transport: &Arc<Transport>) {
+    fn carries(&self, cell: &Arc<LinkCell>, transport: &Arc<Transport>, negotiated: &Negotiated) {
+        if let Some(content_max) = negotiated.content_max() {
+            let _ = cell.content_max.set(content_max);
+        }
         if cell.transport.set(Arc::clone(transport)).is_ok() {
             let news = News::LinkUp(Arc::clone(cell), transport.zid);
             self.shared.events.push(Lane::Session, news);

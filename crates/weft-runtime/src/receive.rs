@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use weft_transport::next_batch;
+use weft_transport::{Decompressor, next_batch};
 
 use crate::cell::LinkCell;
 use crate::clock::now_us;
@@ -24,12 +24,18 @@ const READS_PER_TURN: usize = 4;
 pub(crate) struct Reading<'a> {
     post: &'a Post,
     buffer: Box<[u8]>,
+    decompressor: Decompressor,
     dirty: Dirty,
 }
 
 impl<'a> Reading<'a> {
     pub(crate) fn new(post: &'a Post) -> Self {
-        Self { post, buffer: vec![0; BUFFER_LEN].into_boxed_slice(), dirty: Dirty::default() }
+        Self {
+            post,
+            buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
+            decompressor: Decompressor::new(),
+            dirty: Dirty::default(),
+        }
     }
 }
 
@@ -46,7 +52,7 @@ enum End {
 /// Cost beyond the messages themselves: one system call, one clock read, two uncontended locks.
 pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Reading<'_>) {
     let mut tail = cell.tail.lock().unwrap_or_else(PoisonError::into_inner);
-    let Reading { post, buffer, dirty } = reading;
+    let Reading { post, buffer, decompressor, dirty } = reading;
     let mut plane = RuntimePlane { shared, post, dirty };
     let mut held = tail.len();
     buffer[..held].copy_from_slice(&tail);
@@ -68,7 +74,7 @@ pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Rea
         };
         cell.last_rx_us.store(now_us(), Ordering::Relaxed);
         held += count;
-        match take_batches(cell, &buffer[..held], &mut plane) {
+        match take_batches(cell, &buffer[..held], decompressor, &mut plane) {
             Ok(taken) => {
                 buffer.copy_within(taken..held, 0);
                 held -= taken;
@@ -97,12 +103,15 @@ pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Rea
 fn take_batches(
     cell: &Arc<LinkCell>,
     bytes: &[u8],
+    decompressor: &mut Decompressor,
     plane: &mut RuntimePlane<'_>,
 ) -> Result<usize, ()> {
     let mut taken = 0;
     while !cell.closing.load(Ordering::Relaxed) {
         if let Some(transport) = cell.transport.get() {
-            let outcome = take_messages(transport, &bytes[taken..], plane);
+            let content_max = cell.content_max.get().copied();
+            let bytes = &bytes[taken..];
+            let outcome = take_messages(transport, content_max, bytes, decompressor, plane);
             plane.dirty.flush();
             transport.purge_if_asked();
             return outcome.map(|more| taken + more);
@@ -115,16 +124,26 @@ fn take_batches(
     Ok(bytes.len())
 }
 
-/// The same for the link of an open transport.
+/// The same for the link of an open transport. Its batches have the header of compression if there is
+/// a `content_max`.
 fn take_messages(
     transport: &Transport,
+    content_max: Option<u16>,
     bytes: &[u8],
+    decompressor: &mut Decompressor,
     plane: &mut RuntimePlane<'_>,
 ) -> Result<usize, ()> {
     let mut inbound = transport.lock_inbound();
+    let mut read = |batch| {
+        let content = match content_max {
+            None => batch,
+            Some(max) => decompressor.batch(batch, max)?,
+        };
+        inbound.batch(content, plane)
+    };
     let mut taken = 0;
     while let Some((range, consumed)) = next_batch(&bytes[taken..], u16::MAX).map_err(|_| ())? {
-        match inbound.batch(&bytes[taken..][range], plane) {
+        match read(&bytes[taken..][range]) {
             Ok(None) => taken += consumed,
             Ok(Some(_closed)) => return Err(()),
             Err(error) => {

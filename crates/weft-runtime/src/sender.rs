@@ -363,7 +363,8 @@ impl Sender {
         state.writing = true;
         for _ in 0..CHUNKS_PER_TURN {
             let next = state.partial.take();
-            let Some((chunk, start)) = next.or_else(|| state.half.take().map(|chunk| (chunk, 0)))
+            let Some((mut chunk, start)) =
+                next.or_else(|| state.half.take().map(|chunk| (chunk, 0)))
             else {
                 state.writing = false;
                 state.last_write_ns = now_ns();
@@ -374,6 +375,7 @@ impl Sender {
                 self.room.notify_all();
             }
             drop(state);
+            // Without the lock, for this may compress what is written.
             let (written, outcome) = write_all(&link, &chunk.bytes()[start..]);
             state = self.lock();
             if written > 0 {

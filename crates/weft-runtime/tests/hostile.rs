@@ -13,8 +13,8 @@ use weft_runtime::{
     SampleView, SessionHandler,
 };
 use weft_transport::{
-    CookieKey, HandshakeConfig, Initiator, LinkParams, Negotiated, Step, TxConfig, TxHalf,
-    next_batch, write_batch,
+    CookieKey, Decompressor, HandshakeConfig, Initiator, LinkParams, Negotiated, Step, TxConfig,
+    TxHalf, next_batch, write_batch,
 };
 use weft_wire::{
     CloseReason, Declaration, Declare, NetworkMessage, Priority, PushBody, Put, Qos, Reliability,
@@ -71,11 +71,15 @@ fn connect(router: &Runtime) -> TcpStream {
 
 /// A client made of a bare socket: it has shaken hands and does nothing by itself.
 fn bare_client(id: u8, router: &Runtime, lease_ms: u64) -> (TcpStream, Negotiated) {
-    let mut stream = connect(router);
     let config = HandshakeConfig { lease_ms, ..HandshakeConfig::new(zid(id), WhatAmI::Client) };
+    bare_client_with(&config, router)
+}
+
+fn bare_client_with(config: &HandshakeConfig, router: &Runtime) -> (TcpStream, Negotiated) {
+    let mut stream = connect(router);
     let link = LinkParams { mtu: u16::MAX, streamed: true };
     let mut batch = Vec::new();
-    let mut initiator = Initiator::new(&config, link, None, &mut batch);
+    let mut initiator = Initiator::new(config, link, None, &mut batch);
     let mut received = Vec::new();
     loop {
         if !batch.is_empty() {
@@ -176,6 +180,97 @@ fn garbage_ends_its_own_link_and_nothing_else() {
     assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or_default(), 0);
     let publisher = client(4, &router);
     until_matched(&publisher, "alive", &count);
+}
+
+/// A bare client whose link compresses.
+fn compressing_client(id: u8, router: &Runtime) -> (TcpStream, Negotiated) {
+    let config = HandshakeConfig {
+        lease_ms: LEASE_MS,
+        compression: true,
+        ..HandshakeConfig::new(zid(id), WhatAmI::Client)
+    };
+    let (stream, negotiated) = bare_client_with(&config, router);
+    assert!(negotiated.compression);
+    (stream, negotiated)
+}
+
+#[test]
+fn a_batch_that_cannot_be_decompressed_ends_its_own_link_and_nothing_else() {
+    let _alone = alone();
+    let router = router(|config| config.node.handshake.compression = true);
+    let good = client(2, &router);
+    let count = counter(&good, "alive");
+    // 16 MB out of 64 KiB: 15 literals, and the last one again and again.
+    let again = vec![0xff; 65_000];
+    let bomb = [&[1, 0xff, 0, 7][..], &[7; 14], &[1, 0], &again, &[0]].concat();
+    let keep_alive_without_header = [4];
+    let bad: [&[u8]; 6] =
+        [&bomb, &[], &[1], &[1, 0x10], &[1, 0x10, 7, 2, 0, 0], &keep_alive_without_header];
+    for batch in bad {
+        let (mut stream, _) = compressing_client(3, &router);
+        let mut framed = Vec::new();
+        write_batch(batch, &mut framed);
+        stream.write_all(&framed).unwrap();
+        let mut rest = Vec::new();
+        // It is closed, whatever is said before that.
+        let _ = stream.read_to_end(&mut rest);
+        wait_until("the end of the bad neighbour", || router.neighbours().len() == 1);
+    }
+    // One that follows the rules stays.
+    let (mut stream, _) = compressing_client(3, &router);
+    stream.write_all(&[1, 0, 0, 2, 0, 0, 4]).unwrap();
+    let publisher = client(4, &router);
+    until_matched(&publisher, "alive", &count);
+    assert_eq!(router.neighbours().len(), 3);
+}
+
+#[test]
+fn what_goes_out_over_a_compressing_link_is_short() {
+    let _alone = alone();
+    const LEN: usize = 20_000;
+    let router = router(|config| config.node.handshake.compression = true);
+    let (mut stream, negotiated) = compressing_client(3, &router);
+    subscribe(&mut stream, &negotiated, "zeros");
+    let publisher = client(4, &router);
+    let (mut received, mut content_len, mut stream_len) = (Vec::new(), 0, 0);
+    let mut decompressor = Decompressor::new();
+    let zeros = vec![0; LEN];
+    let deadline = Instant::now() + SOON;
+    while content_len < LEN {
+        assert!(Instant::now() < deadline, "the sample does not arrive");
+        put(&publisher, "zeros", &zeros, Qos::REQUEST);
+        stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let mut chunk = [0; 4096];
+        let count = stream.read(&mut chunk).unwrap_or(0);
+        received.extend_from_slice(&chunk[..count]);
+        while let Some((range, consumed)) = next_batch(&received, u16::MAX).unwrap() {
+            let content_max = negotiated.content_max().unwrap();
+            content_len += decompressor.batch(&received[range], content_max).unwrap().len();
+            stream_len += consumed;
+            received.drain(..consumed);
+        }
+    }
+    assert!(stream_len < 1000, "{stream_len} bytes for {content_len}");
+}
+
+#[test]
+fn keep_alive_and_close_have_the_header_of_compression() {
+    let _alone = alone();
+    let router = router(|config| {
+        config.node.handshake.compression = true;
+        config.node.handshake.lease_ms = 400;
+    });
+    let (mut stream, _) = compressing_client(3, &router);
+    let mut received = Vec::new();
+    while !received.ends_with(&[2, 0, 0, 4]) {
+        let mut chunk = [0; 256];
+        let count = stream.read(&mut chunk).expect("a keep-alive in time");
+        assert!(count > 0, "the router closed the link");
+        received.extend_from_slice(&chunk[..count]);
+    }
+    router.close();
+    stream.read_to_end(&mut received).unwrap();
+    assert!(received.ends_with(&[3, 0, 0, 3, 0]), "{received:?}");
 }
 
 #[test]

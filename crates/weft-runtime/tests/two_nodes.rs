@@ -26,6 +26,15 @@ impl SessionHandler for Events {
 }
 
 fn open(id: u8, whatami: WhatAmI, connect: Option<&Runtime>) -> (Runtime, Receiver<NodeEvent>) {
+    open_with(id, whatami, connect, |_| {})
+}
+
+fn open_with(
+    id: u8,
+    whatami: WhatAmI,
+    connect: Option<&Runtime>,
+    change: impl FnOnce(&mut RuntimeConfig),
+) -> (Runtime, Receiver<NodeEvent>) {
     let zid = ZenohId::from_le_bytes(&[id]).unwrap();
     let mut node = NodeConfig::new(zid, whatami, CookieKey::new([id; 16]));
     if let Some(to) = connect {
@@ -37,6 +46,7 @@ fn open(id: u8, whatami: WhatAmI, connect: Option<&Runtime>) -> (Runtime, Receiv
         let endpoint = "tcp/127.0.0.1:0".parse().unwrap();
         config.listen.push(ListenTarget::new(endpoint));
     }
+    change(&mut config);
     let (sender, events) = channel();
     let runtime = Runtime::open(config, Arc::new(Events(Mutex::new(sender)))).unwrap();
     (runtime, events)
@@ -101,6 +111,56 @@ fn large_samples_arrive_whole() {
         let payload: Vec<u8> = (0..len).map(|i| (i * 31) as u8).collect();
         publisher.put(&key("big"), put(&payload), BLOCK);
         assert_eq!(samples.recv_timeout(SOON).expect("the sample arrives").len(), len);
+    }
+}
+
+/// Payloads of one byte, and such as no compression makes shorter.
+fn payloads() -> Vec<Vec<u8>> {
+    let mut noise = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = move || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (noise >> 56) as u8
+    };
+    let lens = [0, 1, 30, 1000, 65_000, 65_536, 3_000_000];
+    lens.into_iter().flat_map(|len| [vec![7; len], (0..len).map(|_| next()).collect()]).collect()
+}
+
+#[test]
+fn compressed_samples_arrive_whole_whoever_compresses() {
+    for (subscriber_does, router_does, publisher_does) in
+        [(true, true, true), (true, true, false), (false, true, true), (true, false, true)]
+    {
+        for batch_size in [u16::MAX, 300] {
+            let compress = |does| {
+                move |config: &mut RuntimeConfig| {
+                    config.node.handshake.compression = does;
+                    config.node.handshake.batch_size = batch_size;
+                }
+            };
+            let (router, _events) = open_with(9, WhatAmI::Router, None, compress(router_does));
+            let (subscriber, _events) =
+                open_with(10, WhatAmI::Client, Some(&router), compress(subscriber_does));
+            let (arrived, samples) = channel();
+            let callback = Box::new(move |sample: &weft_runtime::SampleView<'_>| {
+                arrived.send(sample.payload.unwrap().to_vec()).unwrap();
+            });
+            subscriber.declare_subscriber(&key("z/*"), Locality::Any, callback);
+            let (publisher, events) =
+                open_with(11, WhatAmI::Client, Some(&router), compress(publisher_does));
+            let declared = publisher.declare_publisher(&key("z/1"), Locality::Any);
+            let is_match =
+                |it: &NodeEvent| matches!(it, NodeEvent::Matching { matching: true, .. });
+            assert!(publisher.is_matching(declared.id()) || events.iter().any(|it| is_match(&it)));
+            for payload in payloads() {
+                publisher.publish(&declared, put(&payload), BLOCK);
+                let sample = samples.recv_timeout(SOON).expect("the sample arrives");
+                assert!(sample == payload, "{} bytes", payload.len());
+            }
+            let neighbours = router.neighbours().len();
+            publisher.close();
+            subscriber.close();
+            assert_eq!(neighbours, 2, "nobody was lost on the way");
+        }
     }
 }
 

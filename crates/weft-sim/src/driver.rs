@@ -10,7 +10,7 @@ use weft_node::{
     Activity, CachedRoute, DialId, FaceId, Inbound, LinkId, NodeEvent, NodeRoute, OpenedTransport,
     Ports, ScoutTo,
 };
-use weft_transport::{TxConfig, TxHalf, write_batch};
+use weft_transport::{Negotiated, TxConfig, TxHalf, write_batch, write_plain_batch};
 use weft_wire::{
     CloseReason, CongestionControl, Encode, Endpoint, NetworkMessage, Reliability, TransportMessage,
 };
@@ -37,6 +37,8 @@ impl CachedRoute for Route {
 pub(crate) struct LinkState {
     pub(crate) end: End,
     pub(crate) transport: Option<FaceId>,
+    /// The most that the content of a compressed batch may be, if compression was agreed.
+    pub(crate) content_max: Option<u16>,
     /// Bytes of a batch that is not whole yet.
     pub(crate) unread: Vec<u8>,
     pub(crate) rx_us: u64,
@@ -89,6 +91,7 @@ impl Driver {
         let state = LinkState {
             end,
             transport: None,
+            content_max: None,
             unread: Vec::new(),
             rx_us: self.now_us,
             tx_us: self.now_us,
@@ -134,8 +137,11 @@ impl Ports for Driver {
     fn transmit(&mut self, link: LinkId, batch: &[u8]) {
         let Some(state) = self.links.get_mut(&link) else { return };
         state.tx_us = self.now_us;
-        let mut framed = Vec::with_capacity(batch.len() + 2);
-        write_batch(batch, &mut framed);
+        let mut framed = Vec::with_capacity(batch.len() + 3);
+        match state.content_max {
+            None => write_batch(batch, &mut framed),
+            Some(_) => write_plain_batch(batch, &mut framed),
+        }
         self.actions.push(Action::Write(state.end, framed));
     }
 
@@ -143,17 +149,19 @@ impl Ports for Driver {
         let Some(state) = self.links.get_mut(&link) else { return };
         let OpenedTransport { face, negotiated, rx } = transport;
         state.transport = Some(face);
+        state.content_max = negotiated.content_max();
         let half = TxHalf::new(&negotiated, &self.tx);
         let outbound = Outbound::new(half, link, &self.tx, negotiated.batch_size);
         let inbound = Some(Inbound::new(face, *rx));
         self.transports.insert(face, Transport { inbound, outbound });
     }
 
-    fn attach(&mut self, link: LinkId, face: FaceId) {
+    fn attach(&mut self, link: LinkId, face: FaceId, negotiated: &Negotiated) {
         if let (Some(state), Some(transport)) =
             (self.links.get_mut(&link), self.transports.get_mut(&face))
         {
             state.transport = Some(face);
+            state.content_max = negotiated.content_max();
             transport.outbound.links.push(link);
         }
     }

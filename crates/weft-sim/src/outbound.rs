@@ -139,7 +139,7 @@ impl Outbound {
             if self.unwritten.is_empty() {
                 self.take();
             }
-            let Some((chunk, start)) = self.unwritten.pop_front() else { break };
+            let Some((mut chunk, start)) = self.unwritten.pop_front() else { break };
             let bytes = &chunk.bytes()[start..];
             let written = write(bytes);
             wrote |= written > 0;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weft_node::{DialId, FaceId, LinkId, LinkInit, LinkOrigin};
-use weft_transport::{LinkParams, next_batch};
+use weft_transport::{Decompressor, LinkParams, next_batch};
 
 use crate::host::{Attempt, host_named};
 use crate::network::{End, HostId, Site, address_of};
@@ -201,8 +201,8 @@ impl Sim {
             let Some((range, consumed)) = batch else { break };
             let batch = &unread[taken..][range];
             taken += consumed;
-            // A batch of one byte is a keep-alive.
-            self.activity += u64::from(batch.len() > 1);
+            // These are a keep-alive, without and with the header of compression.
+            self.activity += u64::from(!matches!(batch, [4] | [0, 4]));
             next = self.batch(host, link, batch);
         }
         if next == Next::Gone {
@@ -224,6 +224,17 @@ impl Sim {
         let driver = &mut running.driver;
         driver.now_us = now_us;
         let Some(state) = driver.links.get(&link) else { return Next::More };
+        let mut decompressor = Decompressor::new();
+        let batch = match state.content_max {
+            None => batch,
+            Some(content_max) => match decompressor.batch(batch, content_max) {
+                Ok(batch) => batch,
+                Err(error) => {
+                    self.trace.line(now_us, || format!("{host} drops {link:?}: {error}"));
+                    return Next::Gone;
+                }
+            },
+        };
         let Some(face) = state.transport else {
             running.node.handshake_batch(now_us, link, batch, driver);
             return Next::More;

@@ -158,6 +158,11 @@ impl NodeBuilder<'_> {
         self.configure(|config| config.handshake.batch_size = batch_size)
     }
 
+    /// Compresses batches, if its neighbour does, too.
+    pub fn compression(self) -> Self {
+        self.configure(|config| config.handshake.compression = true)
+    }
+
     /// Queues of so many batches for each priority.
     pub fn queue_batches(mut self, batches: u8) -> Self {
         self.blueprint.tx.queue_batches = [batches; 8];

@@ -16,6 +16,7 @@ fn negotiated() -> Negotiated {
         zid: ZenohId::from_le_bytes(&[1]).unwrap(),
         whatami: WhatAmI::Peer,
         qos: true,
+        compression: false,
         sn_mask: Bits::U32.sn_mask(),
         batch_size: 65_533,
         lease_remote_ms: 10_000,
@@ -43,7 +44,7 @@ fn push_burst(bencher: Bencher, len: usize) {
         for _ in 0..BURST {
             let message = push(black_box(&payload));
             while tx.push(Priority::Data, Reliability::Reliable, &message).is_err() {
-                let chunk = tx.take().unwrap();
+                let mut chunk = tx.take().unwrap();
                 black_box(chunk.bytes());
                 tx.recycle(chunk);
             }
@@ -60,7 +61,7 @@ fn push_alone(bencher: Bencher, len: usize) {
         for _ in 0..BURST {
             let message = push(black_box(&payload));
             tx.push(Priority::Data, Reliability::Reliable, &message).unwrap();
-            let chunk = tx.take().unwrap();
+            let mut chunk = tx.take().unwrap();
             black_box(chunk.bytes());
             tx.recycle(chunk);
         }
@@ -106,7 +107,7 @@ fn read_batch(bencher: Bencher, len: usize) {
         let message = push(&payload);
         let _ = tx.push(Priority::Data, Reliability::Reliable, &message);
     }
-    let chunk = tx.take().unwrap();
+    let mut chunk = tx.take().unwrap();
     let batch = chunk.batches().next().unwrap();
     let count = count_messages(&mut RxHalf::new(&negotiated(), RxLimits::default()), batch);
     bencher

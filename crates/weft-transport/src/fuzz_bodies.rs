@@ -1,8 +1,8 @@
 //! What the fuzz targets run: arbitrary bytes from a peer, and what must hold whatever they are.
 
 use crate::{
-    CookieKey, HandshakeArrival, HandshakeConfig, Initiator, LinkParams, Negotiated, Responder,
-    ResponderStep, RxHalf, RxLimits, Step, next_batch,
+    CookieKey, Decompressor, HandshakeArrival, HandshakeConfig, Initiator, LinkParams, Negotiated,
+    Responder, ResponderStep, RxHalf, RxLimits, Step, next_batch,
 };
 use alloc::vec::Vec;
 use weft_wire::{
@@ -15,7 +15,8 @@ const LINK: LinkParams = LinkParams { mtu: 2048, streamed: true };
 /// Both sides of a handshake read the batches of a stream. Neither may panic; an error leaves
 /// nothing but its CLOSE; and whoever was answered gets in with the cookie of the answer.
 pub fn handshake(stream: &[u8]) {
-    let config = HandshakeConfig::new(zid(1), WhatAmI::Peer);
+    let config =
+        HandshakeConfig { compression: true, ..HandshakeConfig::new(zid(1), WhatAmI::Peer) };
     let mut out = Vec::new();
     let mut initiator = Initiator::new(&config, LINK, None, &mut out);
     for batch in batches(stream) {
@@ -50,9 +51,11 @@ fn open_with_cookie(responder: &Responder, init_ack: &[u8]) {
     }
 }
 
-/// What any agreement with a node that offers the defaults over [`LINK`] satisfies.
+/// What any agreement with a node that offers the defaults and compression over [`LINK`] satisfies.
 fn check(negotiated: &Negotiated) {
-    assert!((14..=2046).contains(&negotiated.batch_size));
+    let header_len = u16::from(negotiated.compression);
+    assert!((14..=2046).contains(&(negotiated.batch_size + header_len)));
+    assert!(negotiated.content_max().is_none_or(|max| max <= LINK.mtu));
     assert!(negotiated.sn_mask <= Bits::U32.sn_mask());
     assert!(negotiated.sn_rx_initial <= negotiated.sn_mask);
     assert!(negotiated.patch <= 1);
@@ -69,7 +72,7 @@ fn check_close(reason: Option<CloseReason>, out: &[u8]) {
 }
 
 /// The first byte chooses the transport, the others are a stream: everything in it is read until
-/// something is refused. What is held never exceeds the limit.
+/// something is refused. What is held never exceeds the limit, nor what a batch decompresses to.
 pub fn rx(input: &[u8]) {
     let Some((&choice, stream)) = input.split_first() else { return };
     let limits = RxLimits { message_size_max: 1000, total_size_max: 1500 };
@@ -77,8 +80,9 @@ pub fn rx(input: &[u8]) {
         zid: zid(2),
         whatami: WhatAmI::Router,
         qos: choice & 1 != 0,
+        compression: choice & 0x10 != 0,
         sn_mask: Bits::from_code(choice >> 2).sn_mask(),
-        batch_size: 2046,
+        batch_size: 2045,
         lease_remote_ms: 1000,
         sn_rx_initial: 0,
         sn_tx_initial: 0,
@@ -87,7 +91,15 @@ pub fn rx(input: &[u8]) {
         remote_bound: None,
     };
     let mut half = RxHalf::new(&negotiated, limits);
-    for batch in batches(stream) {
+    let mut decompressor = Decompressor::new();
+    for mut batch in batches(stream) {
+        if let Some(content_max) = negotiated.content_max() {
+            match decompressor.batch(batch, content_max) {
+                Ok(content) => batch = content,
+                Err(_) => return,
+            }
+            assert!(batch.len() <= usize::from(LINK.mtu));
+        }
         let mut items = half.batch(batch);
         loop {
             match items.next() {

@@ -3,7 +3,7 @@
 //!
 //! Not here: timeouts (the owner drops a connection that takes too long), which neighbours and how
 //! many (`weft-node` admits or refuses), authentication, several links for one transport, shared
-//! memory, compression and low latency: these are neither offered nor accepted.
+//! memory and low latency: these are neither offered nor accepted.
 //! Spec: 01 §3.2, §4.1 to §4.4, §10.
 //!
 //! ```text
@@ -26,6 +26,7 @@ pub use error::HandshakeError;
 pub use initiator::{Initiator, Step};
 pub use responder::{ACCEPT_TIMEOUT_US, Admission, HandshakeArrival, Responder, ResponderStep};
 
+use crate::compression::{HEADER_LEN, write_plain_header};
 use crate::framing::PREFIX_LEN;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -61,6 +62,8 @@ pub struct HandshakeConfig {
     pub lease_ms: u64,
     /// Whether to have a channel for each priority.
     pub qos: bool,
+    /// Whether to compress batches, if the peer does, too.
+    pub compression: bool,
     /// Patch level, at most [`PATCH`].
     pub patch: u8,
     /// The region that this node is in, 1 to 32 bytes.
@@ -70,7 +73,8 @@ pub struct HandshakeConfig {
 }
 
 impl HandshakeConfig {
-    /// The protocol's defaults for a node: 32 bit, 65,535 bytes, 10 s, QoS, patch 1.
+    /// The protocol's defaults for a node: 32 bit, 65,535 bytes, 10 s, QoS, no
+    /// compression, patch 1.
     #[must_use]
     pub fn new(zid: ZenohId, whatami: WhatAmI) -> Self {
         Self {
@@ -80,6 +84,7 @@ impl HandshakeConfig {
             batch_size: u16::MAX,
             lease_ms: 10_000,
             qos: true,
+            compression: false,
             patch: PATCH,
             region_name: None,
             remote_bound: None,
@@ -97,6 +102,7 @@ impl HandshakeConfig {
             batch_size: self.batch_size.min(link.mtu).max(BATCH_SIZE_MIN),
             exts: InitExts {
                 qos: self.qos,
+                compression: self.compression,
                 patch: self.patch.min(PATCH),
                 region_name: self.region_name.as_deref(),
                 ..InitExts::default()
@@ -136,7 +142,10 @@ pub struct Negotiated {
     pub qos: bool,
     /// The greatest SN.
     pub sn_mask: u64,
-    /// The largest batch to send, in bytes, without the stream prefix.
+    /// Whether every batch has a header and may be compressed.
+    pub compression: bool,
+    /// The largest batch to send, in bytes, without the stream prefix and without the header that
+    /// comes with compression.
     pub batch_size: u16,
     /// Silence, in milliseconds, after which the peer is gone. 0 is at once.
     pub lease_remote_ms: u64,
@@ -156,12 +165,15 @@ impl Negotiated {
     /// What INIT agreed on: the peer's message, lowered to what both sides can do. What OPEN adds
     /// is still missing.
     fn after_init(agreed: &InitSyn<'_>, link: LinkParams) -> Self {
+        let compression = agreed.exts.compression;
+        let header_len = if compression { HEADER_LEN as u16 } else { 0 };
         Self {
             zid: agreed.zid,
             whatami: agreed.whatami,
             qos: agreed.exts.qos,
+            compression,
             sn_mask: agreed.resolution.sn_mask(),
-            batch_size: link.batch_len_max(agreed.batch_size),
+            batch_size: link.batch_len_max(agreed.batch_size) - header_len,
             lease_remote_ms: 0,
             sn_rx_initial: 0,
             sn_tx_initial: SN_INITIAL,
@@ -183,6 +195,24 @@ impl Negotiated {
         }
         let remote_bound = exts.remote_bound;
         Ok(Self { lease_remote_ms: lease_ms, sn_rx_initial: initial_sn, remote_bound, ..self })
+    }
+
+    /// With compression, the most that the content of a batch of the peer may be, in bytes. Peers that
+    /// follow the rule stay at [`batch_size`](Self::batch_size), a few bytes below; others are still
+    /// understood.
+    #[must_use]
+    pub fn content_max(&self) -> Option<u16> {
+        let overhead = (PREFIX_LEN + HEADER_LEN) as u16;
+        self.compression.then(|| self.batch_size.saturating_add(overhead))
+    }
+
+    /// Appends the batch that closes a link of this agreement to `out`: for one that gets no
+    /// [`TxHalf`](crate::TxHalf) although its handshake is over.
+    pub fn write_close(&self, reason: CloseReason, out: &mut Vec<u8>) {
+        if self.compression {
+            write_plain_header(out);
+        }
+        write_close(reason, out);
     }
 }
 
@@ -243,7 +273,8 @@ fn write(message: &impl Encode, out: &mut Vec<u8>) {
     message.encode(out).expect("a vector is never full");
 }
 
-/// Appends the batch that closes a link to `out`: for a link that has no [`TxHalf`](crate::TxHalf).
+/// Appends the batch that closes a link to `out`: for a link that has no [`TxHalf`](crate::TxHalf),
+/// in or before its handshake.
 pub fn write_close(reason: CloseReason, out: &mut Vec<u8>) {
     write(&Close { session: false, reason }, out);
 }

@@ -7,7 +7,8 @@
 //! - [`TxHalf`] turns network messages into batches;
 //! - [`RxHalf`] turns batches into network messages;
 //! - [`Lease`] says when to speak and when to stop waiting;
-//! - [`framing`] finds batches in a stream.
+//! - [`framing`] finds batches in a stream;
+//! - [`Decompressor`] undoes the compression of batches, if that was agreed; [`TxHalf`] does it.
 //!
 //! Not here: sockets, threads, clocks, entropy (`weft-runtime`, `weft-link`); what messages mean
 //! (`weft-routing`); which neighbours to have (`weft-node`); multicast transports.
@@ -44,7 +45,7 @@
 //! let mut rx = RxHalf::new(&admission.negotiated, RxLimits::default());
 //! let message = Push::put(WireExpr::full("demo/a"), b"hello");
 //! tx.push(Priority::Data, Reliability::Reliable, &message)?;
-//! let chunk = tx.take().expect("one batch"); // its bytes go to the link
+//! let mut chunk = tx.take().expect("one batch"); // its bytes go to the link
 //! let mut items = rx.batch(chunk.batches().next().unwrap());
 //! assert!(matches!(items.next()?, Some(RxItem::Message { .. })));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -60,6 +61,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod compression;
 mod cookie;
 pub mod framing;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -72,6 +74,7 @@ mod siphash;
 mod sn;
 pub mod tx;
 
+pub use compression::{CompressionError, Decompressor, write_plain_batch};
 pub use cookie::CookieKey;
 pub use framing::{FramingError, next_batch, write_batch};
 pub use handshake::{

@@ -13,6 +13,7 @@ mod tests;
 
 pub use reassembly::REASSEMBLY_KEPT_MAX;
 
+use crate::compression::CompressionError;
 use crate::handshake::Negotiated;
 use crate::sn;
 use alloc::vec::Vec;
@@ -57,6 +58,14 @@ pub enum RxError {
         /// The priority.
         priority: Priority,
     },
+    /// The batch cannot be decompressed.
+    Compression(CompressionError),
+}
+
+impl From<CompressionError> for RxError {
+    fn from(error: CompressionError) -> Self {
+        Self::Compression(error)
+    }
 }
 
 impl From<DecodeError> for RxError {
@@ -73,6 +82,7 @@ impl fmt::Display for RxError {
             Self::PriorityWithoutQos { priority } => {
                 write!(f, "priority {priority:?} on a transport without QoS")
             }
+            Self::Compression(error) => error.fmt(f),
         }
     }
 }

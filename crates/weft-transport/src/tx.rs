@@ -9,6 +9,9 @@
 //! [`TxHalf::take`] gave it, the lane fills another buffer; buffers are exchanged, so nothing is
 //! allocated in steady state. An idle half holds no buffer.
 //!
+//! If the link compresses, a chunk carries the compressor along and is compressed by whoever writes
+//! it, after it has left the half. Everything here is then counted before compression.
+//!
 //! Invariants: the SNs of a channel leave in order and without holes, because SN and bytes are
 //! assigned in one step. A refused message leaves no trace. Nothing overtakes a fragmented message
 //! in its lane. A batch of a transport without QoS holds one FRAME and nothing else, which
@@ -23,9 +26,11 @@ mod tests;
 pub use chunk::TxChunk;
 pub use fragments::{FragmentCursor, FragmentStep, Gather};
 
+use crate::compression::{Compressor, HEADER_LEN};
 use crate::framing::PREFIX_LEN;
 use crate::handshake::{BATCH_SIZE_MIN, Negotiated};
 use crate::sn;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 use core::mem;
@@ -94,7 +99,7 @@ pub struct TxStats {
     pub messages: u64,
     /// Batches completed.
     pub batches: u64,
-    /// Bytes handed to the link, prefixes of the batches included.
+    /// Bytes handed to the link, prefixes of the batches included, before compression.
     pub bytes: u64,
 }
 
@@ -103,6 +108,8 @@ pub struct TxHalf {
     lanes: [Lane; LANES],
     /// The buffer that the next taken lane goes on with.
     spare: Vec<u8>,
+    /// What the next chunk is compressed with.
+    compressor: Option<Box<Compressor>>,
     sn_mask: u64,
     stats: TxStats,
     /// Bytes that each lane may hold, prefixes included.
@@ -118,6 +125,7 @@ pub struct TxHalf {
     qos: bool,
     patch: u8,
     batching: bool,
+    compression: bool,
     closed: bool,
 }
 
@@ -134,10 +142,12 @@ impl TxHalf {
     /// An empty half. Allocates nothing.
     ///
     /// # Panics
-    /// If the negotiated batch size is under [`BATCH_SIZE_MIN`] less the prefix of a batch.
+    /// If the negotiated batch size is under [`BATCH_SIZE_MIN`] less the prefix of a batch and the
+    /// header that comes with compression.
     #[must_use]
     pub fn new(negotiated: &Negotiated, config: &TxConfig) -> Self {
-        let batch_min = usize::from(BATCH_SIZE_MIN) - PREFIX_LEN;
+        let header_len = if negotiated.compression { HEADER_LEN } else { 0 };
+        let batch_min = usize::from(BATCH_SIZE_MIN) - PREFIX_LEN - header_len;
         assert!(usize::from(negotiated.batch_size) >= batch_min, "no FRAGMENT fits such a batch");
         let batch = PREFIX_LEN + usize::from(negotiated.batch_size);
         let batches = |lane: usize| {
@@ -150,6 +160,7 @@ impl TxHalf {
         Self {
             lanes: core::array::from_fn(|_| Lane::new(initial)),
             spare: Vec::new(),
+            compressor: None,
             sn_mask: negotiated.sn_mask,
             stats: TxStats::default(),
             capacity,
@@ -160,6 +171,7 @@ impl TxHalf {
             qos: negotiated.qos,
             patch: negotiated.patch,
             batching: config.batching,
+            compression: negotiated.compression,
             closed: false,
         }
     }
@@ -268,7 +280,8 @@ impl TxHalf {
     }
 
     /// Seals and hands out all batches of the most urgent lane that has any, to be written as they
-    /// are. The lane goes on with another buffer. No allocation, no copy.
+    /// are. The lane goes on with another buffer. No allocation, no copy; with compression, the first
+    /// chunk allocates what it is compressed with.
     #[must_use]
     pub fn take(&mut self) -> Option<TxChunk> {
         let index = self.pending.trailing_zeros() as usize;
@@ -277,16 +290,23 @@ impl TxHalf {
         self.pending &= !(1 << index);
         let (buf, len) = lane.take(mem::take(&mut self.spare));
         self.stats.bytes += len as u64;
-        Some(TxChunk::new(buf, len, Priority::from_bits(index as u8)))
+        let compressor = self.compression.then(|| self.compressor.take().unwrap_or_default());
+        Some(TxChunk::new(buf, len, Priority::from_bits(index as u8), compressor))
     }
 
     /// Takes back the buffer of a chunk that was written, for the next batches. One that a backlog
     /// has stretched past the capacity of its lane is freed instead.
     pub fn recycle(&mut self, chunk: TxChunk) {
         let index = chunk.priority() as usize;
-        let buf = chunk.into_buf();
-        if buf.len() <= self.capacity[index] as usize
-            && let Some(buf) = self.lanes[index].adopt(buf)
+        let (buf, compressor) = chunk.into_parts();
+        if buf.len() > self.capacity[index] as usize {
+            return;
+        }
+        if let Some(mut compressor) = compressor {
+            compressor.reset();
+            self.compressor = Some(compressor);
+        }
+        if let Some(buf) = self.lanes[index].adopt(buf)
             && buf.len() > self.spare.len()
         {
             self.spare = buf;
@@ -323,6 +343,7 @@ impl TxHalf {
             lane.clear();
         }
         self.spare = Vec::new();
+        self.compressor = None;
         self.pending = 0;
     }
 
@@ -332,6 +353,7 @@ impl TxHalf {
             lane.release_idle();
         }
         self.spare = Vec::new();
+        self.compressor = None;
     }
 
     /// Whether there is nothing to take.
@@ -356,7 +378,8 @@ impl TxHalf {
     /// Bytes of all buffers held.
     #[cfg(test)]
     fn buffered(&self) -> usize {
-        self.lanes.iter().map(Lane::buffered).sum::<usize>() + self.spare.capacity()
+        let compressor = self.compressor.as_ref().map_or(0, |it| it.buffered());
+        self.lanes.iter().map(Lane::buffered).sum::<usize>() + self.spare.capacity() + compressor
     }
 
     /// Adds a batch of one message that is not in a FRAME, whatever the limits.

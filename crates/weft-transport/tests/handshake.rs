@@ -98,7 +98,11 @@ fn every_combination_ends_in_what_both_can_do() {
                         let a = with(1, a_size, a_bits, a_qos, a_patch);
                         let b = with(2, b_size, b_bits, b_qos, b_patch);
                         let link = LinkParams { mtu: 60_000, streamed };
-                        check(&a, &b, link);
+                        for (a_compresses, b_compresses) in pairs(&[true, false]) {
+                            let a = HandshakeConfig { compression: a_compresses, ..a.clone() };
+                            let b = HandshakeConfig { compression: b_compresses, ..b.clone() };
+                            check(&a, &b, link);
+                        }
                     }
                 }
             }
@@ -112,13 +116,15 @@ fn pairs<T: Copy>(values: &[T]) -> Vec<(T, T)> {
 
 fn check(a: &HandshakeConfig, b: &HandshakeConfig, link: LinkParams) {
     let (by_a, by_b) = shake(a, b, link);
-    let prefix = if link.streamed { 2 } else { 0 };
+    let compression = a.compression && b.compression;
+    let overhead = if link.streamed { 2 } else { 0 } + u16::from(compression);
     let expected = |peer: &HandshakeConfig| Negotiated {
         zid: peer.zid,
         whatami: peer.whatami,
         qos: a.qos && b.qos,
+        compression,
         sn_mask: a.resolution.fsn.min(b.resolution.fsn).sn_mask(),
-        batch_size: a.batch_size.min(b.batch_size).min(link.mtu) - prefix,
+        batch_size: a.batch_size.min(b.batch_size).min(link.mtu) - overhead,
         lease_remote_ms: peer.lease_ms,
         sn_rx_initial: SN_INITIAL,
         sn_tx_initial: SN_INITIAL,
@@ -286,6 +292,42 @@ fn only_what_was_offered_is_answered() {
     let out = answer(&encode(&syn)).1;
     let TransportMessage::InitAck(ack) = decode(&out) else { panic!() };
     assert_eq!(ack.exts, InitExts { patch: 1, ..InitExts::default() });
+}
+
+/// The extensions of INIT are those of the reference (01 §9.7).
+#[test]
+fn compression_is_asked_for_and_answered_by_an_extension_without_content() {
+    let mut out = Vec::new();
+    let compressing = |n| HandshakeConfig { compression: true, ..config(n) };
+    let _ = Initiator::new(&compressing(1), TCP, None, &mut out);
+    assert!(out.ends_with(&[0x81, 0x86, 0x27, 0x01]), "{out:02x?}");
+    let mut ack = Vec::new();
+    let step = responder(&compressing(2)).handle_batch(&out, &arrival(TCP), &mut ack);
+    assert_eq!(step, Ok(ResponderStep::Reply));
+    assert!(ack.ends_with(&[0x81, 0x86, 0x27, 0x01]), "{ack:02x?}");
+    ack.clear();
+    let _ = responder(&config(2)).handle_batch(&out, &arrival(TCP), &mut ack);
+    assert!(ack.ends_with(&[0x81, 0x27, 0x01]), "{ack:02x?}");
+}
+
+#[test]
+fn compression_that_was_not_offered_is_not_taken_from_an_answer() {
+    let mut out = Vec::new();
+    let mut initiator = Initiator::new(&config(1), TCP, None, &mut out);
+    let mut ack = Vec::new();
+    let _ = responder(&config(2)).handle_batch(&out, &arrival(TCP), &mut ack);
+    let TransportMessage::InitAck(mut answer) = decode(&ack) else { panic!() };
+    answer.exts.compression = true;
+    out.clear();
+    assert_eq!(initiator.handle_batch(&encode(&answer), &mut out), Ok(Step::Continue));
+    let admission = admit(responder(&config(2)).handle_batch(&out, &arrival(TCP), &mut Vec::new()));
+    let mut open_ack = Vec::new();
+    admission.accept(&mut open_ack);
+    let Ok(Step::Established(negotiated)) = initiator.handle_batch(&open_ack, &mut out) else {
+        panic!("not established")
+    };
+    assert!(!negotiated.compression);
+    assert_eq!(negotiated.content_max(), None);
 }
 
 fn open_syn(cookie: &[u8]) -> OpenSyn<'_> {

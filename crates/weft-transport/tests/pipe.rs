@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
 use weft_transport::{
-    FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxItem, RxLimits, TxConfig,
-    TxHalf, next_batch,
+    Decompressor, FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxItem, RxLimits,
+    TxConfig, TxHalf, next_batch,
 };
 use weft_wire::{
     Bits, CloseReason, NetworkMessage, Priority, Push, PushBody, Reliability, WhatAmI, WireExpr,
@@ -17,6 +17,7 @@ struct Pipe {
     negotiated: Negotiated,
     tx: TxHalf,
     rx: RxHalf,
+    decompressor: Decompressor,
     /// Bytes on the way; they arrive in pieces of `piece`.
     stream: VecDeque<u8>,
     received: Vec<u8>,
@@ -32,6 +33,7 @@ impl Pipe {
         Self {
             tx: TxHalf::new(&negotiated, config),
             rx: RxHalf::new(&negotiated, RxLimits::default()),
+            decompressor: Decompressor::new(),
             negotiated,
             stream: VecDeque::new(),
             received: Vec::new(),
@@ -93,7 +95,7 @@ impl Pipe {
     }
 
     fn put_on_wire(&mut self) {
-        if let Some(chunk) = self.tx.take() {
+        if let Some(mut chunk) = self.tx.take() {
             self.stream.extend(chunk.bytes());
             self.tx.recycle(chunk);
         }
@@ -112,8 +114,9 @@ impl Pipe {
     fn read(&mut self) {
         let received = std::mem::take(&mut self.received);
         let mut rest = &received[..];
+        let batch_max = self.negotiated.batch_size + u16::from(self.negotiated.compression);
         while let Some((range, consumed)) =
-            next_batch(rest, self.negotiated.batch_size).expect("no batch is too long")
+            next_batch(rest, batch_max).expect("no batch is too long")
         {
             self.read_batch(&rest[range]);
             rest = &rest[consumed..];
@@ -121,7 +124,10 @@ impl Pipe {
         self.received = rest.to_vec();
     }
 
-    fn read_batch(&mut self, batch: &[u8]) {
+    fn read_batch<'a>(&'a mut self, mut batch: &'a [u8]) {
+        if let Some(content_max) = self.negotiated.content_max() {
+            batch = self.decompressor.batch(batch, content_max).expect("what we compress is read");
+        }
         let mut items = self.rx.batch(batch);
         while let Some(item) = items.next().expect("what we send is well-formed") {
             match item {
@@ -165,6 +171,7 @@ fn negotiated(batch_size: u16, bits: Bits, qos: bool, patch: u8) -> Negotiated {
         zid: ZenohId::from_le_bytes(&[1]).unwrap(),
         whatami: WhatAmI::Peer,
         qos,
+        compression: false,
         sn_mask: bits.sn_mask(),
         batch_size,
         lease_remote_ms: 10_000,
@@ -208,12 +215,19 @@ fn setting() -> impl Strategy<Value = (Negotiated, TxConfig, usize)> {
     let bits = prop_oneof![Just(Bits::U8), Just(Bits::U16), Just(Bits::U32), Just(Bits::U64)];
     let queue = 1..5_u8;
     let backlog = prop_oneof![Just(0_usize), 0..5000_usize];
-    (batch_size, bits, any::<bool>(), 0..2_u8, queue, any::<bool>(), backlog, 1..5000_usize)
-        .prop_map(|(batch_size, bits, qos, patch, queue, batching, backlog, piece)| {
+    let transport = (batch_size, bits, any::<bool>(), 0..2_u8, any::<bool>()).prop_map(
+        |(batch_size, bits, qos, patch, compression)| Negotiated {
+            compression,
+            ..negotiated(batch_size, bits, qos, patch)
+        },
+    );
+    (transport, queue, any::<bool>(), backlog, 1..5000_usize).prop_map(
+        |(negotiated, queue, batching, backlog, piece)| {
             let config =
                 TxConfig { queue_batches: [queue; 8], batching, control_backlog_max: backlog };
-            (negotiated(batch_size, bits, qos, patch), config, piece)
-        })
+            (negotiated, config, piece)
+        },
+    )
 }
 
 proptest! {
@@ -268,8 +282,15 @@ proptest! {
 
 #[test]
 fn a_mebibyte_goes_through_the_smallest_batches() {
-    for (batch_size, qos) in [(14, true), (14, false), (65_533, true)] {
-        let negotiated = negotiated(batch_size, Bits::U8, qos, 1);
+    let settings = [
+        (14, true, false),
+        (14, false, false),
+        (65_533, true, false),
+        (13, true, true),
+        (65_532, true, true),
+    ];
+    for (batch_size, qos, compression) in settings {
+        let negotiated = Negotiated { compression, ..negotiated(batch_size, Bits::U8, qos, 1) };
         let mut pipe = Pipe::new(negotiated, &TxConfig::default(), 10_000);
         for len in [1 << 20, 3, (1 << 20) + 1] {
             pipe.send(Priority::Background, Reliability::Reliable, len);
@@ -285,8 +306,25 @@ fn keep_alive_and_close_arrive() {
     pipe.deliver();
     assert_eq!(pipe.keep_alives, 1);
     pipe.tx.close(CloseReason::GENERIC);
-    let chunk = pipe.tx.take().unwrap();
+    let mut chunk = pipe.tx.take().unwrap();
     let mut items = pipe.rx.batch(chunk.batches().next().unwrap());
     let close = RxItem::Close { session: false, reason: CloseReason::GENERIC };
     assert_eq!(items.next(), Ok(Some(close)));
+}
+
+#[test]
+fn compressed_batches_are_short_and_their_buffers_used_again() {
+    let negotiated = Negotiated { compression: true, ..negotiated(60_000, Bits::U32, true, 1) };
+    let mut tx = TxHalf::new(&negotiated, &TxConfig::default());
+    let payload = vec![7; 50_000];
+    let mut buffers = Vec::new();
+    for _ in 0..10 {
+        tx.push(Priority::Data, Reliability::Reliable, &put(&payload)).unwrap();
+        let mut chunk = tx.take().unwrap();
+        assert!(chunk.bytes().len() < 500, "{} bytes", chunk.bytes().len());
+        buffers.push(chunk.bytes().as_ptr());
+        tx.recycle(chunk);
+    }
+    buffers.dedup();
+    assert_eq!(buffers.len(), 1);
 }

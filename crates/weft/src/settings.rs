@@ -59,6 +59,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
     node.handshake = HandshakeConfig {
         resolution: Resolution { fsn: config.tx.sequence_number_resolution, ..Resolution::DEFAULT },
         batch_size: config.tx.batch_size,
+        compression: config.unicast.compression,
         lease_ms: config.tx.lease.as_millis() as u64,
         ..HandshakeConfig::new(zid, config.mode)
     };

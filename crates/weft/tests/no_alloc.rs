@@ -86,6 +86,15 @@ fn through_a_router() {
 }
 
 #[test]
+fn through_a_router_over_compressing_links() {
+    let _alone = alone();
+    let router = open_compressing("router", Some("tcp/127.0.0.1:0"), None);
+    let receiver = open_compressing("client", None, Some(&router));
+    let sender = open_compressing("client", None, Some(&router));
+    assert_forms_allocate_nothing(&sender, &receiver);
+}
+
+#[test]
 fn within_a_session() {
     let _alone = alone();
     let session = open("peer", None, None);
@@ -211,6 +220,19 @@ fn alone() -> MutexGuard<'static, ()> {
 /// A session that finds nobody by itself, and whose keep-alives do not come within a test: at each of
 /// them, a quiet link gives its buffers back.
 fn open(mode: &str, listen: Option<&str>, connect: Option<&Session>) -> Session {
+    open_with(mode, listen, connect, false)
+}
+
+fn open_compressing(mode: &str, listen: Option<&str>, connect: Option<&Session>) -> Session {
+    open_with(mode, listen, connect, true)
+}
+
+fn open_with(
+    mode: &str,
+    listen: Option<&str>,
+    connect: Option<&Session>,
+    compression: bool,
+) -> Session {
     let connect: Vec<_> =
         connect.map(|to| to.info().locators()[0].to_string()).into_iter().collect();
     let listen: Vec<_> = listen.into_iter().collect();
@@ -221,6 +243,7 @@ fn open(mode: &str, listen: Option<&str>, connect: Option<&Session>) -> Session 
         ("listen/endpoints", format!("{listen:?}")),
         ("connect/endpoints", format!("{connect:?}")),
         ("transport/link/tx/lease", "3600000".to_owned()),
+        ("transport/unicast/compression/enabled", compression.to_string()),
     ] {
         config.insert_json5(path, &value).unwrap();
     }

@@ -5,6 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use weft_transport::Negotiated;
 use weft_wire::{
     CloseReason, Decode, Encode, Endpoint, NetworkMessage, Reader, ResponseFinal, TransportMessage,
 };
@@ -91,10 +92,10 @@ impl Ports for Outside {
         let OpenedTransport { face, negotiated, rx } = transport;
         assert!(self.faces.insert(face, negotiated.sn_rx_initial).is_none());
         self.inbound.insert(face, Inbound::new(face, *rx));
-        self.attach(link, face);
+        self.attach(link, face, &negotiated);
     }
 
-    fn attach(&mut self, link: LinkId, face: FaceId) {
+    fn attach(&mut self, link: LinkId, face: FaceId, _negotiated: &Negotiated) {
         assert!(self.faces.contains_key(&face));
         let state = self.links.get_mut(&link).expect("a link that is up");
         assert_eq!(state.face.replace(face), None);

@@ -2,6 +2,7 @@
 
 use super::*;
 use WhatAmI::{Client, Peer, Router};
+use alloc::vec;
 
 #[test]
 fn an_accepted_link_becomes_a_transport_when_its_cookie_comes_back() {
@@ -53,6 +54,29 @@ fn a_second_link_must_be_like_the_first() {
     peer.accept("b1", Peer);
     assert_eq!(peer.done().last().unwrap(), "attach 3 to 1");
     assert_eq!(peer.node.neighbours().next().unwrap().links.len(), 2);
+}
+
+/// One link that compresses and one that does not make no transport. A link that was dialed is refused
+/// after its handshake, and then its batches have headers.
+#[test]
+fn a_second_link_compresses_if_the_first_does() {
+    let plain = || HandshakeConfig::new(zid("b1"), Peer);
+    let compressing = || HandshakeConfig { compression: true, ..plain() };
+    for (first, second, close) in
+        [(plain(), compressing(), vec![0, 3, 2]), (compressing(), plain(), vec![3, 2])]
+    {
+        let mut peer = Bench::with(Peer, |config| {
+            config.handshake.compression = true;
+            config.dial.push(target(&["b:1"]));
+        });
+        peer.start();
+        peer.accept_config(&first);
+        peer.answer_dial_config(0, second);
+        assert_eq!(peer.last_batch(), close);
+        assert_eq!(peer.done().last().unwrap(), "close link 2");
+        peer.accept_config(&first);
+        assert_eq!(last_close(&peer), Some(CloseReason::MAX_LINKS), "the first one stands");
+    }
 }
 
 /// The neighbour may have closed, and what it said last be unread on the other link.

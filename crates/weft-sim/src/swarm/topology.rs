@@ -69,6 +69,7 @@ impl Builder<'_> {
         let skew_ms = self.rng.between(0, 2 * profile.skew_ms_max) as i64;
         let skew_ms = skew_ms - profile.skew_ms_max as i64;
         let drop_future = self.rng.chance(30);
+        let compression = self.rng.chance(70);
         let builder = match mode {
             Mode::Router => self.sim.router(&name),
             Mode::Peer => self.sim.peer(&name),
@@ -77,6 +78,9 @@ impl Builder<'_> {
         let mut builder = builder.lease_ms(lease_ms).skew_ms(skew_ms);
         if drop_future && profile.skew_ms_max > 0 {
             builder = builder.drop_future();
+        }
+        if compression {
+            builder = builder.compression();
         }
         if profile.tiny {
             builder = tiny.apply(builder);

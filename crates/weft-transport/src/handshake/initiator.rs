@@ -121,6 +121,7 @@ impl Initiator {
             batch_size: ack.batch_size.min(offer.batch_size),
             exts: InitExts {
                 qos: has_qos(&ack.exts)? && offer.exts.qos,
+                compression: ack.exts.compression && offer.exts.compression,
                 patch: ack.exts.patch,
                 region_name: ack.exts.region_name,
                 ..InitExts::default()

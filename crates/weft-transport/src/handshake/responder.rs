@@ -129,6 +129,7 @@ impl Responder {
             exts: InitExts {
                 qos: agreed.exts.qos && qos_link.is_none(),
                 qos_link,
+                compression: agreed.exts.compression,
                 patch: agreed.exts.patch,
                 region_name: offer.exts.region_name,
                 ..InitExts::default()
@@ -181,6 +182,7 @@ fn agree<'a>(offer: &InitSyn<'_>, syn: &InitSyn<'a>) -> Result<InitSyn<'a>, Hand
         batch_size: syn.batch_size.min(offer.batch_size),
         exts: InitExts {
             qos: has_qos(&syn.exts)? && offer.exts.qos,
+            compression: syn.exts.compression && offer.exts.compression,
             patch: syn.exts.patch.min(offer.exts.patch),
             region_name: syn.exts.region_name,
             ..InitExts::default()

@@ -10,6 +10,7 @@ fn negotiated(qos: bool, patch: u8) -> Negotiated {
         zid: ZenohId::from_le_bytes(&[1]).unwrap(),
         whatami: WhatAmI::Peer,
         qos,
+        compression: false,
         sn_mask: Bits::U8.sn_mask(),
         batch_size: 1000,
         lease_remote_ms: 10_000,

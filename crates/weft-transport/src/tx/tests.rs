@@ -13,6 +13,7 @@ fn negotiated(qos: bool) -> Negotiated {
         zid: ZenohId::from_le_bytes(&[1]).unwrap(),
         whatami: WhatAmI::Peer,
         qos,
+        compression: false,
         sn_mask: Bits::U8.sn_mask(),
         batch_size: BATCH as u16,
         lease_remote_ms: 10_000,
@@ -55,7 +56,7 @@ fn data(tx: &mut TxHalf, payload: &[u8]) -> Result<(), PushError> {
 
 /// Takes the most urgent lane and returns its batches.
 fn batches(tx: &mut TxHalf) -> Vec<Vec<u8>> {
-    let Some(chunk) = tx.take() else { return Vec::new() };
+    let Some(mut chunk) = tx.take() else { return Vec::new() };
     let batches: Vec<_> = chunk.batches().map(<[u8]>::to_vec).collect();
     let mut stream = chunk.bytes();
     for batch in &batches {
@@ -224,10 +225,26 @@ fn control_messages_have_a_backlog_of_their_own() {
         if !qos {
             assert_eq!(data(&mut tx, b""), Err(PushError::Full));
         }
-        let chunk = tx.take().unwrap();
+        let mut chunk = tx.take().unwrap();
         assert_eq!(chunk.batches().count(), expected);
         tx.recycle(chunk);
         assert!(tx.spare.capacity() <= 2 * (PREFIX_LEN + BATCH), "the long buffer is freed");
+    }
+}
+
+#[test]
+fn an_idle_half_that_compresses_holds_no_buffer() {
+    let negotiated = Negotiated { compression: true, ..negotiated(true) };
+    let mut tx = TxHalf::new(&negotiated, &TxConfig::default());
+    for _ in 0..2 {
+        data(&mut tx, b"a").unwrap();
+        let mut chunk = tx.take().unwrap();
+        assert_eq!(chunk.batches().next().unwrap()[..2], [0, 0x25], "a header, then the FRAME");
+        tx.recycle(chunk);
+        assert!(tx.compressor.is_some());
+        tx.release_idle();
+        assert_eq!(tx.buffered(), 0);
+        assert!(tx.compressor.is_none());
     }
 }
 
@@ -270,11 +287,11 @@ fn buffers_are_used_again() {
     let mut seen = Vec::new();
     for _ in 0..10 {
         data(&mut tx, b"a").unwrap();
-        let chunk = tx.take().unwrap();
+        let mut chunk = tx.take().unwrap();
         data(&mut tx, b"b").unwrap();
         seen.push(chunk.bytes().as_ptr());
         tx.recycle(chunk);
-        let chunk = tx.take().unwrap();
+        let mut chunk = tx.take().unwrap();
         seen.push(chunk.bytes().as_ptr());
         tx.recycle(chunk);
     }

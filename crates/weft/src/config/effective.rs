@@ -190,6 +190,8 @@ pub struct Unicast {
     pub sessions_max: usize,
     /// Links that one neighbour may open to this node.
     pub links_per_session_max: usize,
+    /// Compress batches, if the neighbour does, too.
+    pub compression: bool,
 }
 
 /// Sending.

@@ -60,6 +60,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
             accept_pending_max: values.size("transport/unicast/accept_pending"),
             sessions_max: values.size("transport/unicast/max_sessions"),
             links_per_session_max: values.size("transport/unicast/max_links"),
+            compression: values.bool("transport/unicast/compression/enabled"),
         },
         tx: values.tx(),
         rx: Rx { message_len_max: max_message_size },

@@ -164,8 +164,8 @@ pub(in super::super) static KEYS: &[Key] = &[
         "Send without batches, priorities and fragments."),
     known("transport/unicast/qos/enabled", Bool, "true",
         "Use priorities."),
-    known("transport/unicast/compression/enabled", Bool, "false",
-        "Compress batches."),
+    acted("transport/unicast/compression/enabled", Bool, "false",
+        "Compress batches, if the neighbour does, too."),
 
     known("transport/multicast/join_interval", MS, "2500",
         "How often members of a group are told of this node, in ms."),
