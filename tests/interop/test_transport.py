@@ -21,7 +21,6 @@ OPTIONS = {
 OF_THE_REFERENCE = {
     "no priorities": {UNICAST + "qos/enabled": False},
     "low latency": {UNICAST + "lowlatency": True, UNICAST + "qos/enabled": False},
-    "compression": {UNICAST + "compression/enabled": True},
     "no shared memory": {"transport/shared_memory/enabled": False},
     "several links": {UNICAST + "max_links": 4},
 }
