@@ -9,6 +9,8 @@
 //! words be unread on another link: the transport *finishes*, it says CLOSE and reads on until each
 //! link has ended.
 
+mod pending;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -20,6 +22,7 @@ use weft_transport::{
 };
 use weft_wire::{CloseReason, WhatAmI, ZenohId};
 
+use self::pending::Pending;
 use crate::FaceId;
 use crate::dialer::DialId;
 use crate::node::Node;
@@ -121,46 +124,22 @@ pub struct NeighbourInfo {
     pub links: Vec<LinkId>,
 }
 
-/// Numbers that nobody outside can foresee, from a secret seed.
-#[derive(Debug)]
-struct Chance(u64);
-
-impl Chance {
-    /// A number below `end`; 0 if there is none.
-    fn below(&mut self, end: usize) -> usize {
-        // Knuth's linear congruential generator; its upper bits are the good ones.
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end.max(1)
-    }
-}
-
-/// The host in an address such as `tcp/10.0.0.1:4000`: all but the port.
-fn host(peer_tag: &[u8]) -> &[u8] {
-    match peer_tag.iter().rposition(|byte| *byte == b':') {
-        Some(colon) => &peer_tag[..colon],
-        None => peer_tag,
-    }
-}
-
 /// All links and transports of a node.
 #[derive(Debug)]
 pub(crate) struct Links {
     by_id: BTreeMap<LinkId, Link>,
-    /// Accepted links without a transport, oldest first.
-    pending: Vec<LinkId>,
-    chance: Chance,
+    /// Accepted links without a transport.
+    pending: Pending,
     pub(crate) transports: BTreeMap<ZenohId, Transport>,
     zids: BTreeMap<FaceId, ZenohId>,
 }
 
 impl Links {
-    /// None. `seed` is secret, or a flood could foresee which links make room.
+    /// None. `seed` is secret, as for [`Pending::new`].
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             by_id: BTreeMap::new(),
-            pending: Vec::new(),
-            chance: Chance(seed),
+            pending: Pending::new(seed),
             transports: BTreeMap::new(),
             zids: BTreeMap::new(),
         }
@@ -201,7 +180,7 @@ impl Node {
             }
             LinkOrigin::Accepted => {
                 self.make_room_for_accepted(ports);
-                self.links.pending.push(link);
+                self.links.pending.add(link, &peer_tag);
                 self.timers.set(now_us + self.config.accept_timeout_us, Timer::Handshake(link));
                 Phase::Accepted { peer_tag: peer_tag.into() }
             }
@@ -209,22 +188,11 @@ impl Node {
         self.links.by_id.insert(link, Link { params, phase });
     }
 
-    /// Closes an unfinished handshake if there are too many: one of the host that has the most, so
-    /// that a flood of half-open links costs the flood. Which one is left to chance, so that from the
-    /// flood's own host, too, a newcomer may get through. Costs a look at all of them.
+    /// Closes unfinished handshakes if there are too many.
     fn make_room_for_accepted(&mut self, ports: &mut dyn Ports) {
         while self.links.pending.len() >= self.config.accept_pending_max.max(1) {
-            let mut by_host: BTreeMap<&[u8], Vec<LinkId>> = BTreeMap::new();
-            for pending in &self.links.pending {
-                if let Some(Link { phase: Phase::Accepted { peer_tag }, .. }) =
-                    self.links.by_id.get(pending)
-                {
-                    by_host.entry(host(peer_tag)).or_default().push(*pending);
-                }
-            }
-            let most = by_host.into_values().max_by_key(Vec::len).unwrap_or_default();
-            let Some(chosen) = most.get(self.links.chance.below(most.len())) else { return };
-            self.end_handshakes([*chosen], ports);
+            let Some(chosen) = self.links.pending.choose() else { return };
+            self.end_handshakes([chosen], ports);
         }
     }
 
@@ -239,7 +207,7 @@ impl Node {
                     transport.links.retain(|other| *other != link);
                 }
             }
-            Phase::Accepted { .. } => self.links.pending.retain(|pending| *pending != link),
+            Phase::Accepted { .. } => self.links.pending.remove(link),
             Phase::Dialed { .. } => {}
         }
         Some(state)
@@ -395,7 +363,7 @@ impl Node {
         let (zid, whatami, qos) = (negotiated.zid, negotiated.whatami, negotiated.qos);
         let Some(state) = self.links.by_id.get_mut(&link) else { return };
         state.phase = Phase::Open { zid, dial };
-        self.links.pending.retain(|pending| *pending != link);
+        self.links.pending.remove(link);
         self.timers.clear(Timer::Handshake(link));
         let accepted = usize::from(dial.is_none());
         if let Some(transport) = self.links.transports.get_mut(&zid) {

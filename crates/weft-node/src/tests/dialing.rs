@@ -99,7 +99,9 @@ fn a_neighbour_that_hangs_up_does_not_keep_a_client_from_one_that_answers() {
         client.start();
         let links: Vec<LinkId> =
             (0..then).map(|_| client.link(LinkOrigin::Dialed(DialId(0)))).collect();
-        links.into_iter().for_each(|link| client.down(link));
+        for link in links {
+            client.down(link);
+        }
         client.dial_fails(0);
         client.answer_dial(0, "b1", Router);
         assert!(client.events().contains(&NodeEvent::Started), "{first}");
