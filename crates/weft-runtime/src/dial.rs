@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-use weft_link::{Address, Dial, DialError, Link, LinkOptions, resolve};
+use weft_link::{Address, Dial, DialError, Link, LinkError, LinkOptions, Target, resolve};
 use weft_node::{DialId, LinkOrigin};
 use weft_wire::Endpoint;
 
-use crate::options::link_options;
+use crate::options::LinkSettings;
 use crate::shared::Shared;
 
 /// How long the addresses of a neighbour may take to answer.
@@ -28,9 +28,9 @@ const LOOK_AROUND: Duration = Duration::from_millis(50);
 
 /// Starts an attempt.
 pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>) {
-    let shared_weak = Arc::downgrade(shared);
+    let (shared_weak, links) = (Arc::downgrade(shared), Arc::clone(&shared.settings.links));
     let work = move || {
-        if let Err(reason) = race(&shared_weak, dial, &endpoints)
+        if let Err(reason) = race(&shared_weak, dial, &endpoints, &links)
             && let Some(shared) = shared_weak.upgrade()
         {
             shared.dial_failed(dial, &reason);
@@ -46,16 +46,17 @@ pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>
 ///
 /// # Errors
 /// Why none of them could be connected.
-fn race(shared: &Weak<Shared>, dial: DialId, endpoints: &[Endpoint]) -> Result<(), String> {
+fn race(
+    shared: &Weak<Shared>,
+    dial: DialId,
+    endpoints: &[Endpoint],
+    links: &Arc<LinkSettings>,
+) -> Result<(), String> {
     let (found, targets) = mpsc::channel();
     for endpoint in endpoints {
-        let (found, endpoint) = (found.clone(), endpoint.clone());
+        let (found, endpoint, links) = (found.clone(), endpoint.clone(), Arc::clone(links));
         let work = move || {
-            let options = link_options(&endpoint).map_err(|error| error.to_string());
-            let locator = endpoint.locator();
-            let address = Address { proto: locator.proto(), address: locator.address() };
-            let resolved = resolve(address).map_err(|error| error.to_string());
-            let _ = found.send(options.and_then(|options| Ok((resolved?, options))));
+            let _ = found.send(look_up(&endpoint, &links));
         };
         if endpoints.len() == 1 {
             work();
@@ -116,8 +117,23 @@ fn race(shared: &Weak<Shared>, dial: DialId, endpoints: &[Endpoint]) -> Result<(
     Err(failures.join("; "))
 }
 
+/// Where an endpoint leads to. May block.
+fn look_up(
+    endpoint: &Endpoint,
+    links: &LinkSettings,
+) -> Result<(Vec<Target>, LinkOptions), String> {
+    if !links.allows(endpoint) {
+        return Err(format!("{endpoint}: its protocol is not among transport/link/protocols"));
+    }
+    let text = |error: LinkError| error.to_string();
+    let options = links.options(endpoint).map_err(text)?;
+    let locator = endpoint.locator();
+    let address = Address { proto: locator.proto(), address: locator.address() };
+    Ok((resolve(address).map_err(text)?, options))
+}
+
 fn begin(
-    target: &weft_link::Target,
+    target: &Target,
     options: &LinkOptions,
     dials: &mut Vec<Dial>,
     failures: &mut Vec<String>,

@@ -51,7 +51,7 @@ pub use clock::wall_ntp64;
 pub use duty::{block_hook, calling, is_calling};
 pub use error::OpenError;
 pub use listen::ListenTarget;
-pub use options::ATTEMPT_KEYS;
+pub use options::{ATTEMPT_KEYS, LinkSettings};
 pub use publish::{PublisherSlot, SampleQos};
 pub use query::{QueryArgs, QueryHandle};
 pub use route::{SampleCallback, SampleView};

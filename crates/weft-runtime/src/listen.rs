@@ -15,7 +15,7 @@ use weft_wire::{Endpoint, Locator};
 use crate::clock::now_us;
 use crate::duty;
 use crate::error::OpenError;
-use crate::options::link_options;
+use crate::options::LinkSettings;
 use crate::shared::Shared;
 
 /// An endpoint to listen on.
@@ -48,6 +48,7 @@ pub(crate) struct Listening {
 /// An endpoint that could not be bound yet.
 pub(crate) struct Attempt {
     target: ListenTarget,
+    links: Arc<LinkSettings>,
     pauses: Backoff,
     /// When it is tried for the last time.
     deadline_us: u64,
@@ -63,15 +64,16 @@ enum Outcome {
 }
 
 impl Attempt {
-    fn new(target: &ListenTarget, started_us: u64) -> Self {
+    fn new(target: &ListenTarget, links: &Arc<LinkSettings>, started_us: u64) -> Self {
         let timeout_us = |timeout: Duration| u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX);
         let deadline_us = started_us.saturating_add(target.timeout.map_or(u64::MAX, timeout_us));
         let pauses = Backoff::new(target.retry);
-        Self { target: target.clone(), pauses, deadline_us, next_us: started_us }
+        let (target, links) = (target.clone(), Arc::clone(links));
+        Self { target, links, pauses, deadline_us, next_us: started_us }
     }
 
     fn run(&mut self) -> Outcome {
-        match bind(&self.target.endpoint) {
+        match bind(&self.target.endpoint, &self.links) {
             Ok(bound) => Outcome::Bound(bound),
             Err(error) if self.next_us >= self.deadline_us => Outcome::Failed(error),
             Err(error) => {
@@ -95,12 +97,15 @@ impl Attempt {
 ///
 /// # Errors
 /// [`OpenError::Listen`] if a required endpoint could not be bound in time.
-pub(crate) fn open(targets: &[ListenTarget]) -> Result<Listening, OpenError> {
+pub(crate) fn open(
+    targets: &[ListenTarget],
+    links: &Arc<LinkSettings>,
+) -> Result<Listening, OpenError> {
     let started_us = now_us();
     let (mut bound, mut pending, mut awaited) = (Vec::new(), Vec::new(), Vec::new());
     for target in targets {
         let ListenTarget { endpoint, required, .. } = target;
-        let mut attempt = Attempt::new(target, started_us);
+        let mut attempt = Attempt::new(target, links, started_us);
         match attempt.run() {
             Outcome::Bound(listeners) => bound.extend(listeners),
             Outcome::Failed(error) => attempt.give_up(error)?,
@@ -184,8 +189,8 @@ fn try_until_bound(
     Ok(())
 }
 
-fn bind(endpoint: &Endpoint) -> Result<Vec<Listener>, LinkError> {
-    let options = link_options(endpoint)?;
+fn bind(endpoint: &Endpoint, links: &LinkSettings) -> Result<Vec<Listener>, LinkError> {
+    let options = links.options(endpoint)?;
     let locator = endpoint.locator();
     let targets = resolve(Address { proto: locator.proto(), address: locator.address() })?;
     targets.iter().map(|target| Listener::bind(target, &options)).collect()

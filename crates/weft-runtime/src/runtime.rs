@@ -16,6 +16,7 @@ use crate::duty;
 use crate::error::OpenError;
 use crate::events::{Lane, News};
 use crate::listen::{self, ListenTarget, Listening};
+use crate::options::LinkSettings;
 use crate::publish::{PublisherSlot, SampleQos};
 use crate::query::QueryArgs;
 use crate::route::{Local, SampleCallback};
@@ -47,6 +48,8 @@ pub struct RuntimeConfig {
     pub tx: TxConfig,
     /// How long messages wait for room.
     pub waits: CongestionWaits,
+    /// What applies to all links.
+    pub links: LinkSettings,
     /// Links at the same time.
     pub links_max: usize,
     /// Reading threads; 0 is one a core.
@@ -67,6 +70,7 @@ impl RuntimeConfig {
             scout: ScoutGroup::default(),
             tx: TxConfig::default(),
             waits: CongestionWaits::default(),
+            links: LinkSettings::default(),
             links_max: 10_000,
             shards: 0,
             timestamping,
@@ -134,7 +138,8 @@ impl Runtime {
         mut config: RuntimeConfig,
         session: Arc<dyn SessionHandler>,
     ) -> Result<Self, OpenError> {
-        let Listening { bound, pending } = listen::open(&config.listen)?;
+        let links = Arc::new(std::mem::take(&mut config.links));
+        let Listening { bound, pending } = listen::open(&config.listen, &links)?;
         let locators = listen::locators(&bound)?;
         let scouting = open_scouting(&mut config);
         let shard_count = match config.shards {
@@ -154,7 +159,12 @@ impl Runtime {
             service,
             scouting: Arc::new(scouting),
             session,
-            settings: Settings { tx: config.tx, waits: config.waits, links_max: config.links_max },
+            settings: Settings {
+                tx: config.tx,
+                waits: config.waits,
+                links,
+                links_max: config.links_max,
+            },
             stamps: config.timestamping,
             drop_future_timestamp: config.drop_future_timestamp,
         });

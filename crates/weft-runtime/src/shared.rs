@@ -19,6 +19,7 @@ use crate::clock::now_us;
 use crate::duty::Crew;
 use crate::events::{EventQueue, Lane, News};
 use crate::listen;
+use crate::options::LinkSettings;
 use crate::plane::Dirty;
 use crate::ports::RuntimePorts;
 use crate::publish::PublisherSlot;
@@ -64,6 +65,7 @@ pub(crate) enum Closing {
 pub(crate) struct Settings {
     pub(crate) tx: TxConfig,
     pub(crate) waits: CongestionWaits,
+    pub(crate) links: Arc<LinkSettings>,
     pub(crate) links_max: usize,
 }
 

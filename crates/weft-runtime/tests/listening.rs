@@ -1,4 +1,4 @@
-//! Listening where something else still does.
+//! Listening where something else still does, and connecting where it is not allowed.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -111,6 +111,19 @@ fn the_background_gives_up_when_the_time_is_over() {
     drop(holder);
     std::thread::sleep(Duration::from_millis(100));
     assert!(runtime.locators().is_empty());
+}
+
+#[test]
+fn a_protocol_that_may_not_be_used_is_not_dialed() {
+    let (holder, endpoint) = taken();
+    let mut client = node(2, WhatAmI::Client);
+    client.dial.push(DialTarget::new(vec![endpoint]));
+    let mut config = RuntimeConfig::new(client);
+    config.links.protocols = Some(vec!["unixsock-stream".into()]);
+    let failed = Runtime::open(config, Arc::new(Deaf)).err().unwrap();
+    assert!(failed.to_string().contains("transport/link/protocols"), "{failed}");
+    holder.set_nonblocking(true).unwrap();
+    assert!(holder.accept().is_err(), "nobody came");
 }
 
 #[test]

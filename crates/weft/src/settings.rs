@@ -5,7 +5,9 @@ use core::time::Duration;
 use weft_node::{
     AutoConnect, DialTarget, GossipConfig, Limits, NodeConfig, Retry, ScoutingConfig, Strategy,
 };
-use weft_runtime::{CongestionWaits, ListenTarget, OpenError, RuntimeConfig, ScoutGroup};
+use weft_runtime::{
+    CongestionWaits, LinkSettings, ListenTarget, OpenError, RuntimeConfig, ScoutGroup,
+};
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits, TxConfig};
 use weft_wire::{Resolution, ZenohId};
 
@@ -60,6 +62,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         resolution: Resolution { fsn: config.tx.sequence_number_resolution, ..Resolution::DEFAULT },
         batch_size: config.tx.batch_size,
         compression: config.unicast.compression,
+        qos: config.unicast.qos,
         lease_ms: config.tx.lease.as_millis() as u64,
         ..HandshakeConfig::new(zid, config.mode)
     };
@@ -119,6 +122,11 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
             drop: config.tx.wait_before_drop,
             drop_fragments: config.tx.wait_before_drop_fragments_max,
             block: config.tx.wait_before_close,
+        },
+        links: LinkSettings {
+            protocols: config.link.protocols.clone(),
+            tcp_so_sndbuf: config.link.tcp_so_sndbuf,
+            tcp_so_rcvbuf: config.link.tcp_so_rcvbuf,
         },
         links_max: config.limits.links_max,
         timestamping: config.timestamping.enabled,

@@ -33,6 +33,8 @@ pub struct Effective {
     pub interests_timeout: Duration,
     /// Transports with one neighbour.
     pub unicast: Unicast,
+    /// All links.
+    pub link: Link,
     /// Sending.
     pub tx: Tx,
     /// Receiving.
@@ -192,6 +194,19 @@ pub struct Unicast {
     pub links_per_session_max: usize,
     /// Compress batches, if the neighbour does, too.
     pub compression: bool,
+    /// Priorities have channels of their own, where the neighbour can do that.
+    pub qos: bool,
+}
+
+/// All links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Protocols that may be used; `None`: all.
+    pub protocols: Option<Vec<String>>,
+    /// Send buffer of a TCP socket, in bytes; `None` leaves it to the system.
+    pub tcp_so_sndbuf: Option<u32>,
+    /// Receive buffer of a TCP socket, in bytes; `None` leaves it to the system.
+    pub tcp_so_rcvbuf: Option<u32>,
 }
 
 /// Sending.

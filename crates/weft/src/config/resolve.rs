@@ -13,9 +13,9 @@ use weft_runtime::ATTEMPT_KEYS;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher};
 
 use super::effective::{
-    Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Listen,
-    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping, Tx,
-    Unicast,
+    Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link,
+    Listen, MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping,
+    Tx, Unicast,
 };
 use super::error::{ConfigError, ConfigErrorKind};
 use super::schema::{self, Place};
@@ -33,6 +33,8 @@ const PRIORITIES: [&str; 8] = [
     "data_low",
     "background",
 ];
+
+const PROTOCOLS: &str = "transport/link/protocols";
 
 pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
     let values = Values { config, mode: config.mode() };
@@ -61,6 +63,12 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
             sessions_max: values.size("transport/unicast/max_sessions"),
             links_per_session_max: values.size("transport/unicast/max_links"),
             compression: values.bool("transport/unicast/compression/enabled"),
+            qos: values.bool("transport/unicast/qos/enabled"),
+        },
+        link: Link {
+            protocols: values.protocols(),
+            tcp_so_sndbuf: values.socket_buffer("transport/link/tcp/so_sndbuf"),
+            tcp_so_rcvbuf: values.socket_buffer("transport/link/tcp/so_rcvbuf"),
         },
         tx: values.tx(),
         rx: Rx { message_len_max: max_message_size },
@@ -89,8 +97,27 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
     };
     check_retry("connect", &effective.connect.attempts)?;
     check_retry("listen", &effective.listen.attempts)?;
+    let targets = effective.connect.neighbours.iter().chain(&effective.listen.endpoints);
+    check_protocols(&effective.link, targets)?;
     check_group(effective.scouting.multicast.address)?;
     Ok(effective)
+}
+
+/// Endpoints only use what may be used.
+fn check_protocols<'a>(
+    link: &Link,
+    targets: impl Iterator<Item = &'a Target>,
+) -> Result<(), ConfigError> {
+    let Some(allowed) = &link.protocols else { return Ok(()) };
+    let proto = |endpoint: &Endpoint| endpoint.locator().proto().to_owned();
+    match targets.flat_map(|it| &it.endpoints).find(|it| !allowed.contains(&proto(it))) {
+        None => Ok(()),
+        Some(endpoint) => Err(ConfigErrorKind::Conflict {
+            path: PROTOCOLS.to_owned(),
+            reason: format!("`{endpoint}` needs another one"),
+        }
+        .into()),
+    }
 }
 
 /// What is tried together, and how: the endpoints may say it themselves.
@@ -151,6 +178,17 @@ impl Values<'_> {
     /// A value that may be null.
     fn set(&self, path: &str) -> Option<Value> {
         Some(self.value(path)).filter(|value| *value != Value::Null)
+    }
+
+    /// A length in bytes, which the table limits; `None`: not set.
+    fn socket_buffer(&self, path: &str) -> Option<u32> {
+        self.set(path).map(|_| self.integer(path) as u32)
+    }
+
+    /// Protocols that may be used; `None`: all.
+    fn protocols(&self) -> Option<Vec<String>> {
+        let names = self.set(PROTOCOLS)?;
+        Some(names.as_list()?.iter().filter_map(Value::as_text).map(str::to_owned).collect())
     }
 
     fn bool(&self, path: &str) -> bool {

@@ -40,6 +40,22 @@ fn tcp_over_ipv6() {
     works_over("tcp/[::1]:0");
 }
 
+/// A node without priorities and one with them meet without.
+#[test]
+fn priorities_may_be_turned_off() {
+    for own in [true, false] {
+        let a = Node::new("peer")
+            .set("transport/unicast/qos/enabled", if own { "true" } else { "false" })
+            .listen("tcp/127.0.0.1:0")
+            .open();
+        let b = Node::new("peer").connect(&a).open();
+        assert_eq!(b.info().transports()[0].is_qos(), own);
+        let subscriber = a.declare_subscriber("x").wait().unwrap();
+        matched_publisher(&b, "x").put("y").wait().unwrap();
+        assert_eq!(*next(&subscriber).payload(), "y");
+    }
+}
+
 /// A path in the directory of temporary files that is removed with the value.
 struct TemporaryPath(PathBuf);
 

@@ -162,8 +162,8 @@ pub(in super::super) static KEYS: &[Key] = &[
         "Links that one neighbour may open to this node."),
     known("transport/unicast/lowlatency", Bool, "false",
         "Send without batches, priorities and fragments."),
-    known("transport/unicast/qos/enabled", Bool, "true",
-        "Use priorities."),
+    acted("transport/unicast/qos/enabled", Bool, "true",
+        "Give each priority a channel of its own, where the neighbour can do that."),
     acted("transport/unicast/compression/enabled", Bool, "false",
         "Compress batches, if the neighbour does, too."),
 
@@ -176,7 +176,7 @@ pub(in super::super) static KEYS: &[Key] = &[
     known("transport/multicast/compression/enabled", Bool, "false",
         "Compress batches in groups."),
 
-    known("transport/link/protocols", Texts, "null",
+    acted("transport/link/protocols", Texts, "null",
         "Protocols that may be used; null means all."),
 
     acted("transport/link/tx/sequence_number_resolution", RESOLUTION, r#""32bit""#,
@@ -254,9 +254,9 @@ pub(in super::super) static KEYS: &[Key] = &[
     known("transport/link/tls/so_rcvbuf", SOCKET_BUFFER, "null",
         "Receive buffer of the socket, in bytes; null leaves it to the system."),
 
-    known("transport/link/tcp/so_sndbuf", SOCKET_BUFFER, "null",
+    acted("transport/link/tcp/so_sndbuf", SOCKET_BUFFER, "null",
         "Send buffer of the socket, in bytes; null leaves it to the system."),
-    known("transport/link/tcp/so_rcvbuf", SOCKET_BUFFER, "null",
+    acted("transport/link/tcp/so_rcvbuf", SOCKET_BUFFER, "null",
         "Receive buffer of the socket, in bytes; null leaves it to the system."),
 
     known("transport/link/unixpipe/file_access_mask", Integer(0, 0o777), "511",

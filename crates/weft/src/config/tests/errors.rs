@@ -146,6 +146,19 @@ fn endpoints_of_one_neighbour_agree_on_how_they_are_tried() {
 }
 
 #[test]
+fn endpoints_keep_to_the_protocols_that_may_be_used() {
+    let mut config = json5("{ transport: { link: { protocols: ['unixsock-stream'] } } }");
+    assert_eq!(
+        config.effective().unwrap_err().to_string(),
+        "invalid `transport/link/protocols`: `tcp/[::]:0` needs another one"
+    );
+    config.insert_json5("listen/endpoints", "['unixsock-stream/a']").unwrap();
+    assert!(config.effective().is_ok());
+    config.insert_json5("connect/endpoints", "['unixsock-stream/b', 'tcp/c:1']").unwrap();
+    assert!(config.effective().unwrap_err().to_string().contains("`tcp/c:1`"));
+}
+
+#[test]
 fn a_refused_insertion_changes_nothing() {
     let mut config = with("scouting/delay", "5");
     let before = config.clone();
