@@ -28,6 +28,7 @@ mod endpoint;
 mod error;
 mod kind;
 mod print;
+mod publication;
 mod resolve;
 mod schema;
 mod table;
@@ -51,6 +52,7 @@ pub use effective::{
     Tx, Unicast,
 };
 pub use error::{ConfigError, ConfigErrorKind};
+pub use publication::Publication;
 pub use table::{Key, Status};
 
 /// The environment variable that names the configuration file.

@@ -134,6 +134,20 @@ macro_rules! extras {
 const DEFAULT_QUALITY: SampleQos =
     SampleQos { qos: Qos::DEFAULT, reliability: Reliability::Reliable, destination: Locality::Any };
 
+/// How samples on `key` are sent: as the configuration says, and otherwise as the application does.
+fn configured(session: &SessionInner, key: &KeyExpr, mut how: SampleQos) -> SampleQos {
+    if let Some(it) = session.publications.iter().find(|it| it.is_about(key.as_ke())) {
+        how.qos = Qos::new(
+            it.priority.unwrap_or(how.qos.priority()),
+            it.congestion_control.unwrap_or(how.qos.congestion_control()),
+            it.express.unwrap_or(how.qos.express()),
+        );
+        how.reliability = it.reliability.unwrap_or(how.reliability);
+        how.destination = it.allowed_destination.unwrap_or(how.destination);
+    }
+    how
+}
+
 /// One publication on any key.
 #[must_use = "nothing is published before wait()"]
 pub struct PutBuilder<'a, K> {
@@ -166,10 +180,13 @@ impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
     /// wants, or that was dropped for lack of room, is no error.
     pub fn wait(self) -> Result<()> {
         let session = &self.session.0;
-        let key = session.outward(self.key)?;
+        session.check_open()?;
+        let key = self.key.into_key_expr()?;
+        let how = configured(session, &key, self.how);
+        let key = session.outward(key)?;
         let encoding = self.extras.encoding.clone().unwrap_or_default();
         with_body(self.payload.as_ref(), &encoding, &self.extras, |body| {
-            session.runtime.put(&key, body, self.how);
+            session.runtime.put(&key, body, how);
         });
         Ok(())
     }
@@ -207,13 +224,14 @@ impl<'a, K: IntoKeyExpr> PublisherBuilder<'a, K> {
         let session = &self.session.0;
         let key_expr = self.key.into_key_expr()?;
         let key = session.outward(&key_expr)?;
+        let how = configured(session, &key_expr, self.how);
         let publisher = Publisher {
-            slot: session.runtime.declare_publisher(&key, self.how.destination),
+            slot: session.runtime.declare_publisher(&key, how.destination),
             runtime: Arc::clone(&session.runtime),
             session: Arc::downgrade(session),
             key_expr,
             encoding: self.encoding,
-            how: self.how,
+            how,
         };
         session.check_still_open()?;
         Ok(publisher)

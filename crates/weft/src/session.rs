@@ -10,7 +10,7 @@ use weft_runtime::Runtime;
 use weft_wire::{EntityGlobalId, Timestamp, ZenohId};
 
 use crate::cancel::{Cancellable, CancellationToken};
-use crate::config::Config;
+use crate::config::{Config, Publication};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::get::GetBuilder;
@@ -55,7 +55,7 @@ impl OpenBuilder {
             tracing::warn!("{warning}");
         }
         let effective = self.config.effective()?;
-        let Settings { runtime, namespace, queries_timeout } =
+        let Settings { runtime, namespace, publications, queries_timeout } =
             Settings::new(&effective, &Chance::draw()?);
         let core = Core::new(runtime.node.zid, namespace);
         crate::handlers::set_block_hook(weft_runtime::block_hook);
@@ -66,6 +66,7 @@ impl OpenBuilder {
             runtime,
             clock: Hlc::new(core.zid),
             core,
+            publications,
             queries_timeout,
             declared_keys: Mutex::default(),
         })))
@@ -85,6 +86,8 @@ impl core::future::IntoFuture for OpenBuilder {
 pub(crate) struct SessionInner {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) core: Arc<Core>,
+    /// What is configured about publications.
+    pub(crate) publications: Vec<Publication>,
     pub(crate) queries_timeout: Duration,
     /// Stamps for the application where the runtime stamps nothing itself.
     clock: Hlc,

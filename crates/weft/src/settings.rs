@@ -11,7 +11,7 @@ use weft_runtime::{
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits, TxConfig};
 use weft_wire::{Resolution, ZenohId};
 
-use crate::config::{self, Effective};
+use crate::config::{self, Effective, Publication};
 use crate::error::{Error, Result};
 use crate::key::Namespace;
 
@@ -20,6 +20,7 @@ use crate::key::Namespace;
 pub(crate) struct Settings {
     pub(crate) runtime: RuntimeConfig,
     pub(crate) namespace: Namespace,
+    pub(crate) publications: Vec<Publication>,
     /// How long a query may take if it does not say so itself.
     pub(crate) queries_timeout: Duration,
 }
@@ -28,6 +29,7 @@ impl Settings {
     pub(crate) fn new(config: &Effective, chance: &Chance) -> Self {
         Self {
             runtime: runtime(config, chance),
+            publications: config.publications.clone(),
             namespace: Namespace(config.namespace.clone()),
             queries_timeout: config.queries_default_timeout,
         }

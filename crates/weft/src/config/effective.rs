@@ -5,6 +5,7 @@
 use core::net::SocketAddr;
 use core::time::Duration;
 
+use super::publication::Publication;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
@@ -15,6 +16,8 @@ pub struct Effective {
     pub mode: WhatAmI,
     /// Its identity; `None`: a random one.
     pub id: Option<ZenohId>,
+    /// QoS of publications; of several that are about a key, the first one counts.
+    pub publications: Vec<Publication>,
     /// Prefix of every key of this session.
     pub namespace: Option<KeyExpr>,
     /// Whom to connect to.

@@ -36,6 +36,8 @@ pub(super) enum Kind {
     /// As `Modes`, but never clients.
     GossipTargets,
     Texts,
+    /// Entries of `qos/publication`.
+    Publications,
     List,
     Object,
     AutoOrList,
@@ -66,11 +68,11 @@ impl Misfit {
         Self { path, problem }
     }
 
-    fn wrong_type(value: &Value) -> Self {
+    pub(super) fn wrong_type(value: &Value) -> Self {
         Self::new(Problem::WrongType(value.kind()))
     }
 
-    fn invalid(reason: impl fmt::Display) -> Self {
+    pub(super) fn invalid(reason: impl fmt::Display) -> Self {
         Self::new(Problem::Invalid(reason.to_string()))
     }
 
@@ -135,6 +137,7 @@ impl Kind {
             Self::Endpoints { groups } => each(list()?, |item| check_endpoint(item, groups)),
             Self::Modes | Self::GossipTargets => check_modes(self, value),
             Self::Texts => each(list()?, |item| require(item.as_text().is_some(), item)),
+            Self::Publications => each(list()?, super::publication::check),
             Self::List => list().map(drop),
             Self::Object => require(matches!(value, Value::Map(_)), value),
             Self::AutoOrList => match value.as_text() {
@@ -168,6 +171,7 @@ impl fmt::Display for Kind {
             Self::Modes => "a list of modes, such as [\"router\", \"peer\"]",
             Self::GossipTargets => "a list of the modes \"router\" and \"peer\"",
             Self::Texts => "a list of strings",
+            Self::Publications => "a list of {key_exprs: [..], config: {..}}",
             Self::List => "a list",
             Self::Object => "an object",
             Self::AutoOrList => "\"auto\" or a list",

@@ -50,6 +50,7 @@ fn other_value(key: &Key) -> &'static str {
         Kind::Endpoints { .. } => "['tcp/host:1']",
         Kind::Modes | Kind::GossipTargets => "['router']",
         Kind::Texts => "['tcp']",
+        Kind::Publications => "[{key_exprs: ['a/**'], config: {priority: 'data_high'}}]",
         Kind::List | Kind::AutoOrList => "[{}]",
         Kind::Object => "{rest: {}}",
         Kind::Any => "{x: 1}",

@@ -8,7 +8,7 @@ use weft::{
     SampleView, SourceInfo, ZBytes,
 };
 
-use crate::support::{alone, brokered, matched_publisher, next, pair, soon};
+use crate::support::{Node, alone, brokered, matched_publisher, next, pair, soon};
 
 const PRIORITIES: [Priority; 7] = [
     Priority::RealTime,
@@ -24,6 +24,46 @@ const CONTROLS: [CongestionControl; 3] =
 
 fn encoding(text: &str) -> Encoding {
     text.parse().unwrap()
+}
+
+/// What is configured for a key counts, not what the application says.
+#[test]
+fn the_configuration_decides_about_qualities() {
+    let rules = "[
+        {key_exprs: ['x', 'q/*'], config: {priority: 'real_time', congestion_control: 'block_first',
+            express: true, reliability: 'best_effort'}},
+        {key_exprs: ['q/**'], config: {priority: 'background'}},
+        {key_exprs: ['far'], config: {allowed_destination: 'remote'}},
+    ]";
+    let session = Node::new("peer").set("qos/publication", rules).set("namespace", "'n'").open();
+    let subscriber = session.declare_subscriber("**").wait().unwrap();
+    let default = (Priority::Data, CongestionControl::Drop, false, Reliability::Reliable);
+    let first = (Priority::RealTime, CongestionControl::BlockFirst, true, Reliability::BestEffort);
+    for (key, expected) in [
+        ("q/a", first),
+        ("x", first),
+        ("q/*", first),
+        ("q/a/b", (Priority::Background, default.1, default.2, default.3)),
+        ("q/**", (Priority::Background, default.1, default.2, default.3)),
+        ("other", default),
+    ] {
+        session.put(key, "1").wait().unwrap();
+        session.declare_publisher(key).wait().unwrap().put("2").wait().unwrap();
+        for _ in 0..2 {
+            let sample = next(&subscriber);
+            let found = (
+                sample.priority(),
+                sample.congestion_control(),
+                sample.express(),
+                sample.reliability(),
+            );
+            assert_eq!(found, expected, "{key}");
+        }
+    }
+    session.put("far", "1").wait().unwrap();
+    session.declare_publisher("far").wait().unwrap().put("2").wait().unwrap();
+    session.put("last", "3").wait().unwrap();
+    assert_eq!(next(&subscriber).key_expr().as_str(), "last");
 }
 
 /// Every quality that a publisher sets is seen by its subscribers.

@@ -110,8 +110,8 @@ pub(in super::super) static KEYS: &[Key] = &[
     known("aggregation/publishers", KeyExprs, "[]",
         "Key expressions under which publishers are declared together."),
 
-    known("qos/publication", List, "[]",
-        "QoS of publications by key expression."),
+    acted("qos/publication", Publications, "[]",
+        "QoS of publications by key expression, whatever the application says; the first entry counts."),
     known("qos/network", List, "[]",
         "QoS of messages by what they are and where they go."),
     acted("namespace", PlainKey, "null",

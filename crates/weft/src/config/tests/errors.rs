@@ -159,6 +159,28 @@ fn endpoints_keep_to_the_protocols_that_may_be_used() {
 }
 
 #[test]
+fn entries_about_publications_are_checked() {
+    let complaint = |entry: &str| error(&format!("{{ qos: {{ publication: [{entry}] }} }}"));
+    for (entry, part) in [
+        ("{config: {}}", "an entry needs `key_exprs`"),
+        ("{key_exprs: ['a']}", "an entry needs `config`"),
+        ("{key_exprs: ['a//b'], config: {}}", "`qos/publication/0/key_exprs/0`"),
+        ("{key_exprs: ['a'], config: {priority: 'control'}}", "there is no `control`"),
+        (
+            "{key_exprs: ['a'], config: {prio: 'data'}}",
+            "did you mean `qos/publication/0/config/priority`",
+        ),
+        (
+            "{key_exprs: ['a'], config: {express: 1}}",
+            "`qos/publication/0/config/express` is an integer",
+        ),
+    ] {
+        let complaint = complaint(entry);
+        assert!(complaint.contains(part), "{entry}: {complaint}");
+    }
+}
+
+#[test]
 fn a_refused_insertion_changes_nothing() {
     let mut config = with("scouting/delay", "5");
     let before = config.clone();
