@@ -3,7 +3,8 @@
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use weft_transport::{
-    FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxItem, RxLimits, TxConfig, TxHalf,
+    Decompressor, FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxItem, RxLimits,
+    TxConfig, TxHalf,
 };
 use weft_wire::{Bits, Mapping, Priority, Push, Qos, Reliability, WhatAmI, WireExpr, ZenohId};
 
@@ -114,6 +115,69 @@ fn read_batch(bencher: Bencher, len: usize) {
         .counter(ItemsCount::new(count))
         .with_inputs(|| RxHalf::new(&negotiated(), RxLimits::default()))
         .bench_local_refs(|rx| count_messages(rx, black_box(batch)));
+}
+
+/// Payloads of 60 KiB, from what LZ4 likes to what it cannot shorten.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Zeros,
+    Readings,
+    Noise,
+}
+
+const CONTENTS: [Content; 3] = [Content::Zeros, Content::Readings, Content::Noise];
+const CONTENT_LEN: usize = 60 << 10;
+
+impl Content {
+    fn bytes(self) -> Vec<u8> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 56) as u8
+        };
+        let mut bytes = Vec::new();
+        while bytes.len() < CONTENT_LEN {
+            match self {
+                Self::Zeros => bytes.push(0),
+                Self::Readings => {
+                    let text = format!("{{\"sensor\":{},\"value\":{}.5}},", next() % 16, next());
+                    bytes.extend(text.into_bytes());
+                }
+                Self::Noise => bytes.push(next()),
+            }
+        }
+        bytes.truncate(CONTENT_LEN);
+        bytes
+    }
+}
+
+/// What a batch costs more on a link that compresses, for the sender.
+#[divan::bench(args = CONTENTS)]
+fn compress(bencher: Bencher, content: Content) {
+    let payload = content.bytes();
+    let agreed = Negotiated { compression: true, ..negotiated() };
+    let mut tx = TxHalf::new(&agreed, &TxConfig::default());
+    bencher.counter(BytesCount::new(CONTENT_LEN)).bench_local(|| {
+        tx.push(Priority::Data, Reliability::Reliable, &push(&payload)).unwrap();
+        let mut chunk = tx.take().unwrap();
+        black_box(chunk.bytes());
+        tx.recycle(chunk);
+    });
+}
+
+/// The same for the receiver.
+#[divan::bench(args = CONTENTS)]
+fn decompress(bencher: Bencher, content: Content) {
+    let agreed = Negotiated { compression: true, ..negotiated() };
+    let payload = content.bytes();
+    let mut tx = TxHalf::new(&agreed, &TxConfig::default());
+    tx.push(Priority::Data, Reliability::Reliable, &push(&payload)).unwrap();
+    let mut chunk = tx.take().unwrap();
+    let batch = chunk.batches().next().unwrap();
+    let mut decompressor = Decompressor::new();
+    bencher.counter(BytesCount::new(CONTENT_LEN)).bench_local(|| {
+        black_box(decompressor.batch(black_box(batch), u16::MAX).unwrap().len());
+    });
 }
 
 fn count_messages(rx: &mut RxHalf, batch: &[u8]) -> usize {

@@ -147,6 +147,7 @@ pub(crate) struct Compressor {
 }
 
 impl Default for Compressor {
+    #[cold]
     fn default() -> Self {
         // The small table is for less than 64 KiB, which a batch never has.
         Self { table: CompressTable::small(), out: Vec::new(), len: 0 }
@@ -156,6 +157,7 @@ impl Default for Compressor {
 impl Compressor {
     /// The bytes of `plain`, whole batches behind their lengths, as the link carries them. Further
     /// calls return the same until [`reset`](Self::reset).
+    #[cold]
     pub(crate) fn stream(&mut self, plain: &[u8]) -> &[u8] {
         if self.len == 0 {
             let mut rest = plain;

@@ -295,22 +295,28 @@ impl TxHalf {
     }
 
     /// Takes back the buffer of a chunk that was written, for the next batches. One that a backlog
-    /// has stretched past the capacity of its lane is freed instead.
+    /// has stretched past the capacity of its lane is freed instead, with what compressed it.
     pub fn recycle(&mut self, chunk: TxChunk) {
         let index = chunk.priority() as usize;
         let (buf, compressor) = chunk.into_parts();
         if buf.len() > self.capacity[index] as usize {
             return;
         }
-        if let Some(mut compressor) = compressor {
-            compressor.reset();
-            self.compressor = Some(compressor);
+        if let Some(compressor) = compressor {
+            self.keep_compressor(compressor);
         }
         if let Some(buf) = self.lanes[index].adopt(buf)
             && buf.len() > self.spare.len()
         {
             self.spare = buf;
         }
+    }
+
+    /// Out of line, as most links do not compress.
+    #[cold]
+    fn keep_compressor(&mut self, mut compressor: Box<Compressor>) {
+        compressor.reset();
+        self.compressor = Some(compressor);
     }
 
     /// Puts a KEEP_ALIVE in line, unless something is: any batch keeps the link alive.
