@@ -111,10 +111,12 @@ impl Sim {
     pub(crate) fn link_up(&mut self, host: HostId, end: End, origin: LinkOrigin) {
         let now_us = self.now_us;
         self.trace.line(now_us, || format!("{host} link up {origin:?} {end:?}"));
+        let from = self.network.connections.get(&end.connection);
+        let from = from.map(|connection| connection.sites[1 - end.side].host);
         self.call(host, |node, driver| {
             let link = driver.add_link(end);
             let params = LinkParams { mtu: u16::MAX, streamed: true };
-            let peer_tag = end.connection.to_le_bytes().to_vec();
+            let peer_tag = format!("sim/{from:?}:{}", end.connection).into_bytes();
             node.link_up(now_us, LinkInit { link, origin, params, peer_tag }, driver);
         });
     }

@@ -1,6 +1,6 @@
 //! Accepted links whose handshake is not complete, and which of them gives way if there are too many.
 //!
-//! It is one of the host that has the most, so that a flood of half-open links costs the flood and not
+//! It is one of the host (or of one of the hosts) that has the most, so that a flood of half-open links costs the flood and not
 //! who else comes. Which one is left to chance, so that from the flood's own host, too, a newcomer may
 //! get through, however long it takes to its first word.
 
@@ -47,8 +47,10 @@ impl Pending {
         for entry in &self.entries {
             by_host.entry(&entry.host).or_default().push(entry.link);
         }
-        let most = by_host.into_values().max_by_key(Vec::len)?;
-        most.get(self.chance.below(most.len())).copied()
+        let most = by_host.values().map(Vec::len).max()?;
+        let candidates: Vec<LinkId> =
+            by_host.into_values().filter(|links| links.len() == most).flatten().collect();
+        candidates.get(self.chance.below(candidates.len())).copied()
     }
 }
 

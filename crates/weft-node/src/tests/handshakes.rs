@@ -168,22 +168,29 @@ fn a_flood_of_one_host_keeps_nobody_else_out() {
     assert!(!closed.contains(&format!("close link {}", honest.0)));
 }
 
-/// It has the chance that 100 places for 150 newcomers give: about 22 %.
+/// It has the chance that 100 places for 150 newcomers give, about 22 %: from the flood's own host, and
+/// from one of as many hosts as there are links.
 #[test]
-fn a_flood_of_its_own_host_keeps_nobody_out_for_certain() {
-    let gets_in = |seed: u64| {
+fn a_flood_that_hides_no_host_keeps_nobody_out_for_certain() {
+    let gets_in = |seed: u64, hosts: usize| {
         let mut router = Bench::with(Router, |config| config.hash_seed = seed);
-        for _ in 0..100 {
-            router.link(LinkOrigin::Accepted);
+        let knock = |router: &mut Bench, number: usize| {
+            let address = format!("tcp/10.0.0.{}:{number}", number % hosts);
+            router.link_of(LinkOrigin::Accepted, &address)
+        };
+        for number in 0..100 {
+            knock(&mut router, number);
         }
-        let honest = router.link(LinkOrigin::Accepted);
-        for _ in 0..150 {
-            router.link(LinkOrigin::Accepted);
+        let honest = knock(&mut router, 100);
+        for number in 101..251 {
+            knock(&mut router, number);
         }
         !router.done().contains(&format!("close link {}", honest.0))
     };
-    let count = (0..200).filter(|seed| gets_in(*seed)).count();
-    assert!((20..80).contains(&count), "{count} of 200");
+    for hosts in [1, 1000] {
+        let count = (0..200).filter(|seed| gets_in(*seed, hosts)).count();
+        assert!((20..80).contains(&count), "{count} of 200");
+    }
 }
 
 #[test]
