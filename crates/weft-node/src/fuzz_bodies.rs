@@ -150,11 +150,15 @@ impl Bench {
         self.outside.links.keys().copied().collect()
     }
 
-    fn link(&mut self, origin: LinkOrigin) -> LinkId {
+    fn make_room(&mut self) {
         if self.outside.links.len() >= LINKS_MAX {
             let oldest = *self.outside.links.keys().next().expect("not empty");
             self.down(oldest);
         }
+    }
+
+    fn link(&mut self, origin: LinkOrigin) -> LinkId {
+        self.make_room();
         self.last_link += 1;
         let link = LinkId(self.last_link);
         self.outside.link_up(self.now_us, link);
@@ -210,6 +214,8 @@ impl Bench {
 
     /// A dialed link comes up, and whoever is there shakes hands, or does not.
     fn answer_dial(&mut self, script: &mut Script<'_>) {
+        // First, for the end of another link may be the beginning of a dial.
+        self.make_room();
         let dial = self.outside.dials.pop().unwrap_or(DialId(0));
         let responder = Responder::new(stranger(script), CookieKey::new([2; 16]));
         let link = self.link(LinkOrigin::Dialed(dial));
