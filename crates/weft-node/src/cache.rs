@@ -1,6 +1,7 @@
 //! A small cache from received wire expressions to routes: what makes a sample's way lock-free.
 //!
-//! Expressions that are only an id index a vector; those with text go into an open-addressing table
+//! Expressions that are only an id index a vector; those with text, and those of samples that come
+//! from elsewhere in a network (with a node id), go into an open-addressing table
 //! of bounded size in which a new entry may replace an old one, and which starts anew when its texts
 //! get too long together. A lost entry costs one route computation, nothing else, so a neighbour
 //! that sends a new key with every message makes only its own messages slow.
@@ -24,6 +25,7 @@ struct Slot<R> {
     hash: u64,
     scope: u16,
     mapping: Mapping,
+    node_id: u16,
     suffix: Box<str>,
     /// Bytes of the suffix and of what the route holds on to.
     held_len: usize,
@@ -48,27 +50,28 @@ impl<R> Default for ExprCache<R> {
 impl<R> ExprCache<R> {
     /// The cached route. Cost: an index, or a hash of the suffix and a comparison; no allocation.
     #[inline]
-    pub(crate) fn find(&self, expr: WireExpr<'_>) -> Option<&R> {
-        if is_indexed(expr) {
+    pub(crate) fn find(&self, expr: WireExpr<'_>, node_id: u16) -> Option<&R> {
+        if is_indexed(expr, node_id) {
             return self.by_id[table(expr)].get(expr.scope as usize)?.as_ref();
         }
         if self.slots.is_empty() {
             return None;
         }
-        let hash = hash(expr);
+        let hash = hash(expr, node_id);
         self.probes(hash).find_map(|index| {
             let slot = self.slots[index].as_ref()?;
             let same = slot.hash == hash
                 && slot.scope == expr.scope
                 && slot.mapping == expr.mapping
+                && slot.node_id == node_id
                 && *slot.suffix == *expr.suffix;
             same.then_some(&slot.route)
         })
     }
 
     /// Remembers a route that holds on to `held_len` bytes.
-    pub(crate) fn insert(&mut self, expr: WireExpr<'_>, route: R, held_len: usize) {
-        if is_indexed(expr) {
+    pub(crate) fn insert(&mut self, expr: WireExpr<'_>, node_id: u16, route: R, held_len: usize) {
+        if is_indexed(expr, node_id) {
             let routes = &mut self.by_id[table(expr)];
             let index = expr.scope as usize;
             if routes.len() <= index {
@@ -85,11 +88,12 @@ impl<R> ExprCache<R> {
         if self.used * 2 >= self.slots.len() && self.slots.len() < SLOTS_MAX {
             self.grow();
         }
-        let hash = hash(expr);
+        let hash = hash(expr, node_id);
         let slot = Slot {
             hash,
             scope: expr.scope,
             mapping: expr.mapping,
+            node_id,
             suffix: expr.suffix.into(),
             held_len,
             route,
@@ -102,6 +106,7 @@ impl<R> ExprCache<R> {
             other.hash == slot.hash
                 && other.scope == slot.scope
                 && other.mapping == slot.mapping
+                && other.node_id == slot.node_id
                 && other.suffix == slot.suffix
         };
         let mut free = None;
@@ -159,8 +164,8 @@ impl<R> ExprCache<R> {
 }
 
 #[inline]
-fn is_indexed(expr: WireExpr<'_>) -> bool {
-    expr.suffix.is_empty() && expr.scope <= INDEXED_ID_MAX
+fn is_indexed(expr: WireExpr<'_>, node_id: u16) -> bool {
+    node_id == 0 && expr.suffix.is_empty() && expr.scope <= INDEXED_ID_MAX
 }
 
 #[inline]
@@ -170,10 +175,11 @@ fn table(expr: WireExpr<'_>) -> usize {
 
 /// A multiply-and-fold hash over eight bytes at a time.
 #[inline]
-fn hash(expr: WireExpr<'_>) -> u64 {
+fn hash(expr: WireExpr<'_>, node_id: u16) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let bytes = expr.suffix.as_bytes();
-    let mut state = (u64::from(expr.scope) << 1 | table(expr) as u64) ^ bytes.len() as u64;
+    let id = u64::from(node_id) << 17 | u64::from(expr.scope) << 1 | table(expr) as u64;
+    let mut state = id ^ (bytes.len() as u64) << 33;
     let mut mix = |word: u64| {
         let wide = u128::from(state ^ word) * u128::from(FACTOR);
         state = (wide as u64) ^ ((wide >> 64) as u64) ^ word.rotate_left(32);
@@ -210,16 +216,20 @@ mod tests {
             expr(60_000, Mapping::Sender, ""),
         ];
         for (index, expr) in all.into_iter().enumerate() {
-            assert_eq!(cache.find(expr), None);
-            cache.insert(expr, index, 0);
+            assert_eq!(cache.find(expr, 0), None);
+            cache.insert(expr, 0, index, 0);
         }
         for (index, expr) in all.into_iter().enumerate() {
-            assert_eq!(cache.find(expr), Some(&index));
+            assert_eq!(cache.find(expr, 0), Some(&index));
         }
+        cache.insert(all[0], 7, 70, 0);
+        cache.insert(all[3], 7, 73, 0);
+        assert_eq!((cache.find(all[0], 7), cache.find(all[3], 7)), (Some(&70), Some(&73)));
+        assert_eq!((cache.find(all[0], 0), cache.find(all[3], 8)), (Some(&0), None));
         cache.retain(|index| *index != 3);
-        assert_eq!(cache.find(all[3]), None);
+        assert_eq!(cache.find(all[3], 0), None);
         cache.clear();
-        assert_eq!(cache.find(all[0]), None);
+        assert_eq!(cache.find(all[0], 0), None);
     }
 
     #[test]
@@ -227,16 +237,16 @@ mod tests {
         let mut cache = ExprCache::default();
         let keys: Vec<_> = (0..10_000).map(|i| format!("demo/key/number/{i}")).collect();
         for (index, key) in keys.iter().enumerate() {
-            cache.insert(expr(0, Mapping::Sender, key), index, 50);
+            cache.insert(expr(0, Mapping::Sender, key), 0, index, 50);
         }
         let found = keys
             .iter()
             .enumerate()
-            .filter(|(index, key)| cache.find(expr(0, Mapping::Sender, key)) == Some(index))
+            .filter(|(index, key)| cache.find(expr(0, Mapping::Sender, key), 0) == Some(index))
             .count();
         assert!(found > 9_900, "only {found} of 10,000 found");
         for i in 0..200_000 {
-            cache.insert(expr(0, Mapping::Sender, &format!("flood/{i}")), i, 50);
+            cache.insert(expr(0, Mapping::Sender, &format!("flood/{i}")), 0, i, 50);
         }
         assert_eq!(cache.slots.len(), SLOTS_MAX);
         assert!(cache.used <= SLOTS_MAX);
@@ -246,10 +256,10 @@ mod tests {
         let mut cache = ExprCache::default();
         let text = "x".repeat(60_000);
         for i in 0..2_000_usize {
-            cache.insert(expr(0, Mapping::Sender, &format!("{text}/{i}")), i, 60_000);
+            cache.insert(expr(0, Mapping::Sender, &format!("{text}/{i}")), 0, i, 60_000);
             assert!(cache.held_len <= HELD_LEN_MAX);
         }
-        assert_eq!(cache.find(expr(0, Mapping::Sender, &format!("{text}/1999"))), Some(&1999));
+        assert_eq!(cache.find(expr(0, Mapping::Sender, &format!("{text}/1999")), 0), Some(&1999));
         cache.retain(|_| false);
         assert_eq!((cache.used, cache.held_len), (0, 0));
     }

@@ -1,11 +1,13 @@
 //! What a node is told when it is made.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits};
 use weft_wire::{Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
-use crate::{GossipConfig, Limits};
+use crate::{GossipConfig, Limits, PathComputation, ShortestPaths};
 
 /// Configuration of a [`Node`](crate::Node), with everything resolved for its mode.
 #[derive(Clone, Debug)]
@@ -54,6 +56,10 @@ pub struct NodeConfig {
     pub scouting: ScoutingConfig,
     /// Discovery by gossip.
     pub gossip: GossipConfig,
+    /// The weights that the configuration gives to links to members of a network, by neighbour.
+    pub weights: BTreeMap<ZenohId, u16>,
+    /// How the trees of a network are computed.
+    pub computation: Arc<dyn PathComputation>,
     /// Whom to dial of those that gossip tells of.
     pub gossip_autoconnect: AutoConnect,
     /// How long an upstream neighbour may take to answer an interest, in microseconds.
@@ -194,7 +200,10 @@ impl NodeConfig {
         Self {
             zid,
             whatami,
-            handshake: HandshakeConfig::new(zid, whatami),
+            handshake: HandshakeConfig {
+                mesh: whatami != WhatAmI::Client,
+                ..HandshakeConfig::new(zid, whatami)
+            },
             cookie_key,
             hash_seed: 0,
             keep_alive: 4,
@@ -221,7 +230,10 @@ impl NodeConfig {
                 target: WhatAmIMatcher::from(WhatAmI::Router) | WhatAmI::Peer,
                 locators: Vec::new(),
                 first_sn: 1,
+                multihop: false,
             },
+            weights: BTreeMap::new(),
+            computation: Arc::new(ShortestPaths),
             gossip_autoconnect: autoconnect,
             interests_timeout_us: 10_000_000,
             queries_timeout_us: 10_000_000,

@@ -10,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use weft_routing::FaceInit;
 use weft_transport::HandshakeError;
 use weft_wire::{CloseReason, Endpoint, Locator, WhatAmI, ZenohId};
 
@@ -278,7 +279,7 @@ impl Node {
             || locators.iter().all(|locator| self.dialer.is_configured(locator));
         if known
             || !policy.dials(self.config.zid, whatami, zid)
-            || self.routing.admits(whatami).is_err()
+            || self.routing.admits(&FaceInit::new(zid, whatami)).is_err()
         {
             return;
         }

@@ -3,14 +3,16 @@
 //! Spec: 03 §4.2, §4.3. The key is written as the next neighbour knows it; the body goes on as it
 //! came, byte for byte, unless this node has to add a timestamp to it.
 
-use weft_wire::{Push, PushBody, Put, Timestamp, WireExpr};
+use weft_routing::Hop;
+use weft_wire::{Push, PushBody, Put, Timestamp};
 
 use crate::hlc::{Hlc, TooFarAhead};
 
-/// `push` as it goes to a neighbour that knows its key as `expr`, with its body as received.
+/// `push` as it goes along a hop of its route, with its body as received.
 #[inline]
-pub fn forwarded<'a>(push: &Push<'a>, raw_body: &'a [u8], expr: WireExpr<'a>) -> Push<'a> {
-    Push { wire_expr: expr, node_id: 0, body: PushBody::Raw(raw_body), ..*push }
+pub fn forwarded<'a>(push: &Push<'a>, raw_body: &'a [u8], hop: &'a Hop) -> Push<'a> {
+    let wire_expr = hop.expr.as_wire();
+    Push { wire_expr, node_id: hop.node_id, body: PushBody::Raw(raw_body), ..*push }
 }
 
 /// What stamping did to a PUT.

@@ -34,6 +34,10 @@ const LINKS_MAX: usize = 8;
 const ENTITIES_MAX: usize = 6;
 /// So small that a short input exceeds each of them.
 const LIMITS: Limits = Limits {
+    sourced_max: 100,
+    network_key_memory_max: 100_000,
+    network_nodes_max: 50,
+    network_links_max: 500,
     declarations_max: 3,
     interests_max: 2,
     queries_max: 2,
@@ -373,6 +377,7 @@ impl Bench {
         let key = script.key();
         let id = self.node.next_entity();
         let request = QueryRequest {
+            node_id: 0,
             source: FaceId::LOCAL,
             source_id: id,
             key: &key,

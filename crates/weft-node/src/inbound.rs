@@ -50,9 +50,9 @@ pub trait Plane {
     /// The route of a sample, as this plane likes to have it.
     type Route: CachedRoute + Clone;
 
-    /// Computes the route of samples on `expr` that come from `face`; `None` drops them. Not on the
-    /// fast path.
-    fn route(&mut self, face: FaceId, expr: WireExpr<'_>) -> Option<Self::Route>;
+    /// Computes the route of samples on `expr` that come from `face` with this node id; `None` drops
+    /// them. Not on the fast path.
+    fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Self::Route>;
 
     /// Delivers a sample.
     fn deliver(&mut self, face: FaceId, route: &Self::Route, sample: Arrival<'_>);
@@ -119,13 +119,13 @@ fn sample<P: Plane>(
     arrival: Arrival<'_>,
     plane: &mut P,
 ) {
-    let expr = arrival.push.wire_expr;
-    if let Some(route) = routes.find(expr)
+    let Push { wire_expr: expr, node_id, .. } = *arrival.push;
+    if let Some(route) = routes.find(expr, node_id)
         && !route.is_stale()
     {
         plane.deliver(face, route, arrival);
-    } else if let Some(route) = plane.route(face, expr) {
-        routes.insert(expr, route.clone(), route.held_len());
+    } else if let Some(route) = plane.route(face, node_id, expr) {
+        routes.insert(expr, node_id, route.clone(), route.held_len());
         plane.deliver(face, &route, arrival);
     }
 }

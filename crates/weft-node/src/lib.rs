@@ -54,6 +54,8 @@ pub use ports::{Activity, NodeEvent, OpenedTransport, Ports, ScoutTo};
 pub use session::{Locality, MatchOf};
 
 pub use weft_routing::{
-    FaceId, Footprint, GossipConfig, Hop, Kind, Limits, PendingReply, QueryHop, QueryPlan,
-    QueryRequest, QueryScope, ResolveError, RouteExpr, Validity,
+    DEFAULT_WEIGHT, Edge, FaceId, Footprint, GossipConfig, Graph, Hop, Kind, LatencyWeighted,
+    Limits, NodeIx, NodeView, Owner, PathComputation, Paths, PendingReply, QueryHop, QueryPlan,
+    QueryRequest, QueryScope, Region, ResolveError, RouteExpr, Routing, ShortestPaths, Validity,
+    edge_weight,
 };

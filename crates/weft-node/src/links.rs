@@ -348,7 +348,7 @@ impl Node {
         if self.links.transports.len() >= self.config.sessions_max {
             return Err(CloseReason::MAX_SESSIONS);
         }
-        self.routing.admits(negotiated.whatami).map_err(|_| CloseReason::GENERIC)
+        self.routing.admits(&face_init(negotiated)).map_err(|_| CloseReason::GENERIC)
     }
 
     /// Makes an admitted link part of the transport to its neighbour, the first link opening it.
@@ -377,6 +377,7 @@ impl Node {
         let own_ms = self.config.handshake.lease_ms;
         let lease = Lease::new(own_ms, negotiated.lease_remote_ms, self.config.keep_alive);
         let rx = Box::new(RxHalf::new(&negotiated, self.config.rx));
+        let init = face_init(&negotiated);
         ports.open(link, OpenedTransport { face, negotiated: negotiated.clone(), rx });
         let links = Vec::from([link]);
         let (finishing, gossiped) = (false, false);
@@ -385,9 +386,8 @@ impl Node {
         self.links.zids.insert(face, zid);
         self.timers.set(now_us, Timer::Lease(face, link));
         ports.event(NodeEvent::NeighbourUp { face, zid, whatami, qos });
-        let init = FaceInit { zid, whatami };
-        let admitted =
-            self.with_routing(now_us, ports, |routing, out| routing.face_up(face, init, out));
+        let admitted = self
+            .with_routing(now_us, ports, |routing, out| routing.face_up(now_us, face, init, out));
         debug_assert!(admitted.is_ok(), "may_admit has asked");
         self.name_keys(now_us, ports);
         if self.config.whatami == WhatAmI::Client {
@@ -462,7 +462,7 @@ impl Node {
         }
         self.links.zids.remove(&face);
         self.links.transports.remove(&zid);
-        self.with_routing(now_us, ports, |routing, out| routing.face_down(face, out));
+        self.with_routing(now_us, ports, |routing, out| routing.face_down(now_us, face, out));
         ports.event(NodeEvent::NeighbourDown { face, zid, why: loss.why() });
         self.redial_for(now_us, zid);
         for dial in dials {
@@ -549,9 +549,18 @@ impl Node {
         }
         for transport in transports.values() {
             let face = transport.face;
-            self.with_routing(now_us, ports, |routing, out| routing.face_down(face, out));
+            self.with_routing(now_us, ports, |routing, out| routing.face_down(now_us, face, out));
         }
         self.with_routing(now_us, ports, |routing, out| routing.end_own_queries(out));
         self.end_token_queries(ports);
+    }
+}
+
+/// What routing has to know of a neighbour.
+const fn face_init(negotiated: &Negotiated) -> FaceInit {
+    FaceInit {
+        mesh: negotiated.mesh,
+        remote_bound: negotiated.remote_bound,
+        ..FaceInit::new(negotiated.zid, negotiated.whatami)
     }
 }

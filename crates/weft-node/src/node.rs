@@ -7,7 +7,6 @@ use weft_routing::{
     RoutingConfig,
 };
 use weft_transport::Responder;
-use weft_wire::linkstate::LINKSTATE;
 use weft_wire::{CloseReason, NetworkMessage, OamBody, WireExpr, ZenohId};
 
 use crate::config::NodeConfig;
@@ -68,6 +67,8 @@ impl Node {
             interests_timeout_us: config.interests_timeout_us,
             limits: config.limits,
             gossip: config.gossip.clone(),
+            weights: config.weights.clone(),
+            computation: config.computation.clone(),
             hash_seed: config.hash_seed,
         });
         let responder = Responder::new(config.handshake.clone(), config.cookie_key.clone())
@@ -131,7 +132,7 @@ impl Node {
     ) -> bool {
         match message {
             NetworkMessage::Declare(declare) => self.with_routing(now_us, ports, |routing, out| {
-                routing.handle_declare(face, declare, out)
+                routing.handle_declare(now_us, face, declare, out)
             }),
             NetworkMessage::Interest(interest) => {
                 self.with_routing(now_us, ports, |routing, out| {
@@ -140,11 +141,11 @@ impl Node {
                 false
             }
             NetworkMessage::Oam(oam) => {
-                if let (LINKSTATE, OamBody::ZBuf(body)) = (oam.id, oam.body) {
-                    self.with_routing(now_us, ports, |routing, out| {
-                        routing.handle_gossip(face, body, out);
+                if let OamBody::ZBuf(body) = oam.body {
+                    let link_states = self.with_routing(now_us, ports, |routing, out| {
+                        routing.handle_oam(now_us, face, (oam.id, body), out)
                     });
-                    if self.links.gossiped(face) {
+                    if link_states && self.links.gossiped(face) {
                         self.check_startup(ports);
                     }
                 }
@@ -162,10 +163,12 @@ impl Node {
         self.routing.resolve(face, expr)
     }
 
-    /// Where samples on `key` from `source` go.
-    pub fn data_route(&mut self, source: FaceId, key: &KeyExpr) -> NodeRoute {
-        let subscribers = self.local_subscribers(source, key);
-        NodeRoute { route: self.routing.data_route(source, key), subscribers }
+    /// Where samples on `key` from `source` with this node id go.
+    pub fn data_route(&mut self, source: FaceId, node_id: u16, key: &KeyExpr) -> NodeRoute {
+        let route = self.routing.data_route(source, node_id, key);
+        let subscribers =
+            if route.accepted { self.local_subscribers(source, key) } else { Vec::new() };
+        NodeRoute { route, subscribers }
     }
 
     /// Chooses who is asked, see [`Routing::open_query`].

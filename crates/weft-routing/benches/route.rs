@@ -4,8 +4,8 @@
 
 use divan::{Bencher, black_box};
 use weft_keyexpr::KeyExpr;
-use weft_routing::{Event, FaceId, FaceInit, GossipConfig, Limits, Outbox, Routing, RoutingConfig};
-use weft_wire::{Declaration, Declare, NetworkMessage, WhatAmI, WhatAmIMatcher, WireExpr, ZenohId};
+use weft_routing::{Event, FaceId, FaceInit, Outbox, Routing, RoutingConfig};
+use weft_wire::{Declaration, Declare, NetworkMessage, WhatAmI, WireExpr, ZenohId};
 
 fn main() {
     divan::main();
@@ -47,23 +47,11 @@ fn expression(n: usize, wild: bool) -> String {
 
 /// A router that `FACES` clients have declared `count` subscribers to.
 fn router(count: usize, wild: bool) -> Routing {
-    let mut routing = Routing::new(RoutingConfig {
-        zid: zid(0xff),
-        whatami: WhatAmI::Router,
-        interests_timeout_us: 10_000_000,
-        limits: Limits::default(),
-        gossip: GossipConfig {
-            enabled: false,
-            target: WhatAmIMatcher::EMPTY,
-            locators: Vec::new(),
-            first_sn: 1,
-        },
-        hash_seed: 1,
-    });
+    let mut routing = Routing::new(RoutingConfig::new(zid(0xff), WhatAmI::Router));
     for _ in 0..=FACES {
         let face = routing.next_face();
-        let init = FaceInit { zid: zid(face.0 as u8), whatami: WhatAmI::Client };
-        routing.face_up(face, init, &mut Nobody).expect("a router admits clients");
+        let init = FaceInit::new(zid(face.0 as u8), WhatAmI::Client);
+        routing.face_up(0, face, init, &mut Nobody).expect("a router admits clients");
     }
     for n in 0..count {
         let face = FaceId(1 + n as u32 % FACES);
@@ -74,19 +62,19 @@ fn router(count: usize, wild: bool) -> Routing {
 
 fn declare(routing: &mut Routing, face: FaceId, id: u32, text: &str) {
     let body = Declaration::Subscriber { id, wire_expr: WireExpr::full(text) };
-    routing.handle_declare(face, &Declare::new(body), &mut Nobody);
+    routing.handle_declare(0, face, &Declare::new(body), &mut Nobody);
 }
 
 fn undeclare(routing: &mut Routing, face: FaceId, id: u32) {
     let body = Declaration::UndeclareSubscriber { id, wire_expr: None };
-    routing.handle_declare(face, &Declare::new(body), &mut Nobody);
+    routing.handle_declare(0, face, &Declare::new(body), &mut Nobody);
 }
 
 /// What a sample costs on a route that is kept: whether it is stale, and how each hop writes the key.
 #[divan::bench]
 fn kept_route(bencher: Bencher<'_, '_>) {
     let mut routing = router(1, false);
-    let route = routing.data_route(SOURCE, &KeyExpr::new(KEY).unwrap());
+    let route = routing.data_route(SOURCE, 0, &KeyExpr::new(KEY).unwrap());
     assert_eq!(route.hops.len(), 1);
     bencher.bench_local(|| {
         let route = black_box(&route);
@@ -101,8 +89,8 @@ fn kept_route(bencher: Bencher<'_, '_>) {
 fn new_route(bencher: Bencher<'_, '_>, (count, wild): (usize, bool)) {
     let mut routing = router(count, wild);
     let key = KeyExpr::new(KEY).unwrap();
-    assert_eq!(routing.data_route(SOURCE, &key).hops.len(), 1);
-    bencher.bench_local(|| routing.data_route(SOURCE, black_box(&key)));
+    assert_eq!(routing.data_route(SOURCE, 0, &key).hops.len(), 1);
+    bencher.bench_local(|| routing.data_route(SOURCE, 0, black_box(&key)));
 }
 
 /// A subscriber comes and goes; nobody has to be told, but one route turns stale and is computed anew.
@@ -111,7 +99,7 @@ fn declare_and_undeclare(bencher: Bencher<'_, '_>, (count, wild): (usize, bool))
     let mut routing = router(count, wild);
     let key = KeyExpr::new(KEY).unwrap();
     bencher.bench_local(|| {
-        let route = routing.data_route(SOURCE, &key);
+        let route = routing.data_route(SOURCE, 0, &key);
         declare(&mut routing, FaceId(1), u32::MAX, black_box(KEY));
         undeclare(&mut routing, FaceId(1), u32::MAX);
         assert!(route.validity.is_stale());

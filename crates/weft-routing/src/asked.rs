@@ -134,13 +134,10 @@ impl Routing {
             }
         }
         if !spec.future {
-            // A fellow peer that is still telling what it has will be done shortly.
-            let telling: Vec<FaceId> = self
-                .pushed
-                .iter()
-                .copied()
-                .filter(|other| self.faces[other].is_fellow_peer() && !self.faces[other].ready)
-                .collect();
+            // A fellow that is still telling what it has will be done shortly.
+            let fellows = self.faces.values().filter(|it| it.is_fellow_peer() || it.networked);
+            let telling: Vec<FaceId> =
+                fellows.filter(|other| !other.ready).map(|other| other.id).collect();
             for neighbour in telling {
                 self.wait_for(face, id, neighbour, 0);
             }

@@ -8,7 +8,7 @@ use weft_keyexpr::KeyExpr;
 use weft_wire::{Declaration, Declare, QueryableInfo, WireExpr};
 
 use crate::asked::Answer;
-use crate::entity::{Entry, Kind};
+use crate::entity::{Entry, Kind, Owner};
 use crate::expr::ResolveError;
 use crate::face::FaceId;
 use crate::limits::{SAME_KEY_MAX, Violation, key_memory};
@@ -72,6 +72,7 @@ impl Routing {
     /// which whatever the caller remembers of this face's wire expressions is void.
     pub fn handle_declare(
         &mut self,
+        now_us: u64,
         face: FaceId,
         message: &Declare<'_>,
         out: &mut dyn Outbox,
@@ -81,6 +82,14 @@ impl Routing {
         match message.body {
             Declaration::KeyExpr { id, wire_expr } => self.declare_expr(face, id, wire_expr, out),
             Declaration::UndeclareKeyExpr { id } => return self.undeclare_expr(face, id),
+            Declaration::Final => match interest {
+                Some(0) => self.neighbour_ready(face, out),
+                Some(id) => self.handle_asked_final(face, id, out),
+                None => {}
+            },
+            _ if self.network_of(face).is_some() => {
+                self.handle_sourced(now_us, face, message, out);
+            }
             Declaration::Subscriber { id, wire_expr } => {
                 self.declared(face, Kind::Subscriber, id, wire_expr, none, interest, out);
             }
@@ -99,11 +108,6 @@ impl Routing {
             Declaration::UndeclareToken { id, wire_expr } => {
                 self.undeclared(face, Kind::Token, id, wire_expr, out);
             }
-            Declaration::Final => match interest {
-                Some(0) => self.neighbour_ready(face, out),
-                Some(id) => self.handle_asked_final(face, id, out),
-                None => {}
-            },
         }
         false
     }
@@ -151,8 +155,13 @@ impl Routing {
     /// Counts `key` among what the neighbour makes this node remember; refuses a neighbour that
     /// goes too far.
     pub(crate) fn charge(&mut self, face: FaceId, key: &KeyExpr, out: &mut dyn Outbox) {
-        let max = self.config.limits.key_memory_max;
         if let Some(neighbour) = self.faces.get_mut(&face) {
+            let limits = &self.config.limits;
+            let max = if neighbour.networked {
+                limits.network_key_memory_max
+            } else {
+                limits.key_memory_max
+            };
             neighbour.key_memory += key_memory(key);
             if neighbour.key_memory > max && face != FaceId::LOCAL {
                 out.event(Event::Refuse { face, violation: Violation::KeyMemory { max } });
@@ -252,7 +261,7 @@ impl Routing {
         }
         let same_key = self.tables[declared.kind.index()]
             .get(declared.key.as_ke())
-            .and_then(|entry| entry.owners.get(&face))
+            .and_then(|entry| entry.owners.get(&Owner::Face(face)))
             .is_some_and(|declarations| declarations.len() >= SAME_KEY_MAX);
         same_key.then_some(Violation::Declarations { max: SAME_KEY_MAX })
     }
@@ -300,7 +309,7 @@ impl Routing {
             return Added::Conflict;
         }
         let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
-        let declarations = entry.owners.entry(face).or_default();
+        let declarations = entry.owners.entry(Owner::Face(face)).or_default();
         let added = match declarations.iter_mut().find(|(other, _)| *other == id) {
             Some((_, known)) if *known == info => return Added::Known,
             Some((_, known)) => {
@@ -320,18 +329,18 @@ impl Routing {
     fn remove_owner(&mut self, face: FaceId, kind: Kind, id: u32) -> Option<KeyExpr> {
         let key = self.faces.get_mut(&face)?.declared[kind.index()].remove(&id)?;
         if let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke())
-            && let Some(declarations) = entry.owners.get_mut(&face)
+            && let Some(declarations) = entry.owners.get_mut(&Owner::Face(face))
         {
             declarations.retain(|(other, _)| *other != id);
             if declarations.is_empty() {
-                entry.owners.remove(&face);
+                entry.owners.remove(&Owner::Face(face));
             }
         }
         self.owners_changed(kind, &key);
         Some(key)
     }
 
-    fn owners_changed(&mut self, kind: Kind, key: &KeyExpr) {
+    pub(crate) fn owners_changed(&mut self, kind: Kind, key: &KeyExpr) {
         if kind == Kind::Subscriber {
             self.watch.invalidate(key);
         }
@@ -342,10 +351,13 @@ impl Routing {
         let Some(gone) = self.faces.get_mut(&face) else { return };
         let declared = core::mem::take(&mut gone.declared);
         let told = core::mem::take(&mut gone.told);
-        for (kind, keys) in Kind::ALL.into_iter().zip(told) {
-            for key in keys {
+        for (kind, told) in Kind::ALL.into_iter().zip(told) {
+            let told = told
+                .into_iter()
+                .flat_map(|(root, keys)| keys.into_iter().map(move |key| (root, key)));
+            for (root, key) in told {
                 if let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke()) {
-                    entry.told.remove(&face);
+                    entry.told.remove(&(face, root));
                 }
                 self.drop_unused(kind, &key);
             }
@@ -354,7 +366,7 @@ impl Routing {
             let keys: BTreeSet<KeyExpr> = declared.into_values().collect();
             for key in keys {
                 if let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke()) {
-                    entry.owners.remove(&face);
+                    entry.owners.remove(&Owner::Face(face));
                 }
                 self.owners_changed(kind, &key);
                 self.sync(kind, &key, out);
@@ -374,8 +386,8 @@ impl Routing {
     pub fn has_remote_match(&self, kind: Kind, key: &KeyExpr, complete: bool) -> bool {
         let mut found = false;
         self.tables[kind.index()].for_each_intersecting(key.as_ke(), |owned, entry| {
-            found |= entry.owners.iter().any(|(face, declarations)| {
-                *face != FaceId::LOCAL
+            found |= entry.owners.iter().any(|(owner, declarations)| {
+                *owner != Owner::LOCAL
                     && (!complete
                         || owned.includes(key.as_ke())
                             && declarations.iter().any(|(_, info)| info.complete))

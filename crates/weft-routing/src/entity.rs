@@ -4,7 +4,22 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use weft_wire::{InterestOptions, QueryableInfo};
 
-use crate::face::FaceId;
+use crate::face::{FaceId, Region};
+use crate::network::NodeIx;
+
+/// Who owns what is declared, or sends what is routed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Owner {
+    /// A neighbour, or this node's session.
+    Face(FaceId),
+    /// A node of the network in a region of this node, wherever it is there.
+    Node(Region, NodeIx),
+}
+
+impl Owner {
+    /// This node's session.
+    pub const LOCAL: Self = Self::Face(FaceId::LOCAL);
+}
 
 /// What can be declared on a key expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,9 +94,11 @@ pub(crate) struct Told {
 /// One key of a kind's table: who declared it, and who was told.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
-    /// Per face, each of its declarations of this key.
-    pub(crate) owners: BTreeMap<FaceId, Vec<(u32, QueryableInfo)>>,
-    pub(crate) told: BTreeMap<FaceId, Told>,
+    /// Per owner, each of its declarations of this key. Those of a node of a network have the number
+    /// of the face through which they came for an id.
+    pub(crate) owners: BTreeMap<Owner, Vec<(u32, QueryableInfo)>>,
+    /// Who was told, and on whose behalf: of a node of the neighbour's network, or of this node.
+    pub(crate) told: BTreeMap<(FaceId, NodeIx), Told>,
 }
 
 impl Entry {
@@ -90,10 +107,10 @@ impl Entry {
     }
 
     /// The merged information of the owners that `admits` lets through; `None` without any.
-    pub(crate) fn merged(&self, admits: impl Fn(FaceId) -> bool) -> Option<QueryableInfo> {
+    pub(crate) fn merged(&self, admits: impl Fn(Owner) -> bool) -> Option<QueryableInfo> {
         self.owners
             .iter()
-            .filter(|(face, _)| admits(**face))
+            .filter(|(owner, _)| admits(**owner))
             .flat_map(|(_, declarations)| declarations)
             .map(|(_, info)| *info)
             .reduce(merge)

@@ -3,14 +3,17 @@
 //! Spec: 03 §1.2 and §1.4.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use core::fmt;
 use weft_keyexpr::KeyExpr;
-use weft_wire::{WhatAmI, ZenohId};
+use weft_wire::{Bound, WhatAmI, ZenohId};
 
 use crate::asked::Asked;
+use crate::crossing::Crossing;
 use crate::entity::Kind;
 use crate::expr::ExprTables;
 use crate::interest::Interest;
+use crate::network::NodeIx;
 
 /// Names a face. Ids are never reused within a node's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,32 +29,27 @@ impl FaceId {
 pub enum Region {
     /// This node's own session.
     Local,
-    /// The node's main network: its fellow peers, its router, or a client's only upstream.
+    /// The node's main network: its fellow peers or routers, its router, or a client's only upstream.
     North,
-    /// Nodes of the given mode that this node serves.
-    South(WhatAmI),
-}
-
-/// What a region's members get from this node (03 §3.5, §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// Members exchange traffic with each other through this node.
-    pub brokers: bool,
-    /// Declarations are sent unasked; otherwise only to members with a matching interest.
-    pub pushes: bool,
+    /// Nodes of the given mode that this node serves, in the region that the configuration numbers so.
+    South(u16, WhatAmI),
 }
 
 impl Region {
-    /// The rules of this region.
-    pub const fn policy(self) -> Policy {
-        match self {
-            Self::North => Policy { brokers: false, pushes: true },
-            Self::Local | Self::South(WhatAmI::Client) => Policy { brokers: true, pushes: false },
-            Self::South(WhatAmI::Peer | WhatAmI::Router) => {
-                Policy { brokers: false, pushes: false }
-            }
-        }
+    /// Whether members exchange traffic with each other through this node, whoever they are
+    /// (03 §3.5, §4.1).
+    pub const fn brokers(self) -> bool {
+        matches!(self, Self::Local | Self::South(_, WhatAmI::Client))
     }
+}
+
+/// On which side of a gateway its configuration places a neighbour (03 §1.4, step 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// With the gateway itself.
+    North,
+    /// In the numbered region that the gateway serves.
+    South(u16),
 }
 
 /// What is known of a neighbour when its transport opens.
@@ -61,9 +59,22 @@ pub struct FaceInit {
     pub zid: ZenohId,
     /// The neighbour's mode.
     pub whatami: WhatAmI,
+    /// Both nodes agreed to be members of one network even if not both are routers.
+    pub mesh: bool,
+    /// Where this node's configuration places the neighbour, if it says.
+    pub own_side: Option<Side>,
+    /// Where the neighbour's configuration places this node, if it says.
+    pub remote_bound: Option<Bound>,
 }
 
-/// Two nodes of these modes do not link (03 §1.4).
+impl FaceInit {
+    /// A neighbour about which nothing is configured on either side.
+    pub const fn new(zid: ZenohId, whatami: WhatAmI) -> Self {
+        Self { zid, whatami, mesh: false, own_side: None, remote_bound: None }
+    }
+}
+
+/// Two nodes do not link (03 §1.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RefusedFace {
@@ -71,8 +82,8 @@ pub enum RefusedFace {
     TwoClients,
     /// A client has exactly one upstream.
     SecondUpstream,
-    /// Routing between routers is not built yet.
-    TwoRouters,
+    /// The gateway settings of the two nodes contradict each other.
+    Contradiction,
 }
 
 impl fmt::Display for RefusedFace {
@@ -80,27 +91,71 @@ impl fmt::Display for RefusedFace {
         f.write_str(match self {
             Self::TwoClients => "two clients cannot link; connect both to a router or a peer",
             Self::SecondUpstream => "a client has one upstream and is already connected",
-            Self::TwoRouters => "links between two routers are not supported yet",
+            Self::Contradiction => {
+                "the gateway settings (gateway/south) of both nodes contradict each other"
+            }
         })
     }
 }
 
 impl core::error::Error for RefusedFace {}
 
-/// Region of the neighbour, and whether this node is in the neighbour's south (its upstream is
-/// the neighbour): the automatic table of 03 §1.4.
-pub(crate) const fn place(own: WhatAmI, remote: WhatAmI) -> Result<(Region, bool), RefusedFace> {
-    match (own, remote) {
-        (WhatAmI::Router, WhatAmI::Router) => Err(RefusedFace::TwoRouters),
-        (WhatAmI::Router, _) | (WhatAmI::Peer, WhatAmI::Client) => {
-            Ok((Region::South(remote), false))
+/// Where a neighbour belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) region: Region,
+    /// This node is in the neighbour's south: it is served by it.
+    pub(crate) upstream: bool,
+    /// Both are members of one network.
+    pub(crate) networked: bool,
+}
+
+/// Where a neighbour belongs: what the two configurations say, and the automatic table where they
+/// are silent (03 §1.4).
+pub(crate) fn place(own: WhatAmI, init: &FaceInit) -> Result<Place, RefusedFace> {
+    let remote = init.whatami;
+    let automatic = automatic(own, init);
+    let north = |upstream| Place { region: Region::North, upstream, networked: false };
+    let south = |index: u16| {
+        if remote == WhatAmI::Router && own != WhatAmI::Router {
+            return Err(RefusedFace::Contradiction);
         }
-        (WhatAmI::Peer, WhatAmI::Peer) => Ok((Region::North, false)),
-        (WhatAmI::Peer, WhatAmI::Router) | (WhatAmI::Client, WhatAmI::Router | WhatAmI::Peer) => {
-            Ok((Region::North, true))
+        let networked = remote == WhatAmI::Router;
+        Ok(Place { region: Region::South(index, remote), upstream: false, networked })
+    };
+    match (init.own_side, init.remote_bound) {
+        (None, None) => automatic,
+        (None, Some(Bound::South)) => Ok(north(true)),
+        (Some(Side::South(index)), None | Some(Bound::North)) => south(index),
+        (None, Some(Bound::North)) => match automatic? {
+            place if place.upstream => Err(RefusedFace::Contradiction),
+            place => Ok(place),
+        },
+        (Some(Side::North), None) => match automatic? {
+            Place { region: Region::South(..), .. } => Err(RefusedFace::Contradiction),
+            place => Ok(place),
+        },
+        (Some(Side::North), Some(Bound::North)) if own != remote => Err(RefusedFace::Contradiction),
+        (Some(Side::North), Some(Bound::North)) => {
+            let networked = own == WhatAmI::Router || init.mesh && own == WhatAmI::Peer;
+            Ok(Place { networked, ..north(false) })
         }
-        (WhatAmI::Client, WhatAmI::Client) => Err(RefusedFace::TwoClients),
+        (Some(Side::South(_)), Some(Bound::South)) => Err(RefusedFace::Contradiction),
+        (Some(Side::North), Some(Bound::South)) => Ok(north(true)),
     }
+}
+
+fn automatic(own: WhatAmI, init: &FaceInit) -> Result<Place, RefusedFace> {
+    use WhatAmI::{Client, Peer, Router};
+    let (region, upstream, networked) = match (own, init.whatami) {
+        (Client, Client) => return Err(RefusedFace::TwoClients),
+        (Router, Router) => (Region::North, false, true),
+        (Router | Peer, Router | Peer) if init.mesh => (Region::North, false, true),
+        (Peer, Peer) => (Region::North, false, false),
+        (Router, Peer | Client) | (Peer, Client) => (Region::South(0, init.whatami), false, false),
+        (Peer, Router) | (Client, Router | Peer) => (Region::North, true, false),
+    };
+    Ok(Place { region, upstream, networked })
 }
 
 /// Everything routing keeps per face.
@@ -112,11 +167,25 @@ pub(crate) struct Face {
     pub(crate) region: Region,
     /// The neighbour serves this node: interests go to it.
     pub(crate) upstream: bool,
+    /// The neighbour is a member of the network in its region.
+    pub(crate) networked: bool,
+    /// It is of this implementation and agreed to be a member of a network.
+    pub(crate) mesh: bool,
+    /// It was told that it has heard all that this node has at start-up.
+    pub(crate) finished: bool,
+    /// What of its traffic passes through this node.
+    pub(crate) crossing: Crossing,
+    /// The nodes that the neighbour is linked with and which of them are gateways, if it says.
+    pub(crate) linked: Option<BTreeMap<ZenohId, bool>>,
     pub(crate) exprs: ExprTables,
     /// What the neighbour declared: entity id to key, per kind.
     pub(crate) declared: [BTreeMap<u32, KeyExpr>; Kind::COUNT],
-    /// The keys told to the neighbour; ids are with the entry in the table.
-    pub(crate) told: [BTreeSet<KeyExpr>; Kind::COUNT],
+    /// The keys told to the neighbour, by the node on whose behalf; ids are with the entry in the table.
+    pub(crate) told: [BTreeMap<NodeIx, BTreeSet<KeyExpr>>; Kind::COUNT],
+    /// Declarations of its network's nodes that came through it.
+    pub(crate) sourced_count: usize,
+    /// Declarations of nodes that it has not introduced yet, as they came.
+    pub(crate) parked: Vec<Vec<u8>>,
     /// The neighbour's interests.
     pub(crate) interests: BTreeMap<u32, Interest>,
     /// This node's interests at the neighbour.
@@ -136,16 +205,23 @@ pub(crate) struct Face {
 }
 
 impl Face {
-    pub(crate) fn new(id: FaceId, init: FaceInit, region: Region, upstream: bool) -> Self {
+    pub(crate) fn new(id: FaceId, init: FaceInit, place: Place) -> Self {
         Self {
             id,
             zid: init.zid,
             whatami: init.whatami,
-            region,
-            upstream,
+            region: place.region,
+            upstream: place.upstream,
+            networked: place.networked,
+            mesh: init.mesh,
+            finished: false,
+            crossing: Crossing::Open,
+            linked: None,
             exprs: ExprTables::default(),
             declared: Default::default(),
             told: Default::default(),
+            sourced_count: 0,
+            parked: Vec::new(),
             interests: BTreeMap::new(),
             asked: Asked::default(),
             ready: false,
@@ -159,7 +235,61 @@ impl Face {
 
     /// Two peers that push everything to each other and close with `D_FINAL(0)` (03 §3.1).
     pub(crate) fn is_fellow_peer(&self) -> bool {
-        self.region == Region::North && !self.upstream
+        self.region == Region::North && !self.upstream && !self.networked
+    }
+
+    /// Declarations are sent to it unasked, and not along trees (03 §3.5).
+    pub(crate) fn is_pushed_to(&self) -> bool {
+        self.region == Region::North && !self.networked
+    }
+
+    /// Whether it says that it is linked with `zid`, and so hears from it directly.
+    pub(crate) fn is_linked_with(&self, zid: ZenohId) -> bool {
+        self.linked.as_ref().is_some_and(|linked| linked.contains_key(&zid))
+    }
+
+    /// Whether what it sends may reach `other` through this node. What `other` declares may reach it
+    /// then.
+    pub(crate) fn passes_to(&self, other: &Self) -> bool {
+        self.id != other.id
+            && self.crossing.hears()
+            && other.crossing != Crossing::Closed
+            && !self.crosses_badly(other)
+            && (self.region != other.region || self.region.brokers() || self.needs_broker(other))
+    }
+
+    /// One is in the north, and another node moves the traffic of the other one there.
+    fn crosses_badly(&self, other: &Self) -> bool {
+        self.region == Region::North && !other.crossing.to_north()
+            || other.region == Region::North && !self.crossing.to_north()
+    }
+
+    /// Two peers that this node serves and that are not linked with each other: peers do not pass
+    /// on what they get, so this node does. Only if both say with whom they are linked, and if this
+    /// node is the gateway of the receiving one.
+    fn needs_broker(&self, other: &Self) -> bool {
+        matches!(self.region, Region::South(_, WhatAmI::Peer))
+            && other.crossing.to_north()
+            && self.linked.is_some()
+            && other.linked.is_some()
+            && !self.is_linked_with(other.zid)
+            && !other.is_linked_with(self.zid)
+    }
+
+    /// Notes that the neighbour knows of a key on behalf of a node.
+    pub(crate) fn knows(&mut self, kind: Kind, root: NodeIx, key: &KeyExpr) {
+        self.told[kind.index()].entry(root).or_default().insert(key.clone());
+    }
+
+    /// The neighbour does not know of a key on behalf of a node any more.
+    pub(crate) fn unlearns(&mut self, kind: Kind, root: NodeIx, key: &KeyExpr) {
+        let told = &mut self.told[kind.index()];
+        if let Some(keys) = told.get_mut(&root) {
+            keys.remove(key);
+            if keys.is_empty() {
+                told.remove(&root);
+            }
+        }
     }
 
     pub(crate) fn take_id(&mut self) -> u32 {
@@ -179,37 +309,95 @@ impl Face {
     }
 }
 
-/// Whether what `source` owns or sends may reach `destination` through this node.
-pub(crate) fn flows(source: (FaceId, Region), destination: (FaceId, Region)) -> bool {
-    source.0 != destination.0 && (source.1 != destination.1 || source.1.policy().brokers)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use WhatAmI::{Client, Peer, Router};
 
-    #[test]
-    fn the_automatic_region_table_is_that_of_the_spec() {
-        assert_eq!(place(Router, Peer), Ok((Region::South(Peer), false)));
-        assert_eq!(place(Router, Client), Ok((Region::South(Client), false)));
-        assert_eq!(place(Peer, Client), Ok((Region::South(Client), false)));
-        assert_eq!(place(Peer, Peer), Ok((Region::North, false)));
-        assert_eq!(place(Peer, Router), Ok((Region::North, true)));
-        assert_eq!(place(Client, Router), Ok((Region::North, true)));
-        assert_eq!(place(Client, Peer), Ok((Region::North, true)));
-        assert_eq!(place(Client, Client), Err(RefusedFace::TwoClients));
+    fn zid(text: &str) -> ZenohId {
+        text.parse().unwrap()
+    }
+
+    fn placed(own: WhatAmI, remote: WhatAmI, mesh: bool) -> Option<(Region, bool, bool)> {
+        let init = FaceInit { mesh, ..FaceInit::new(zid("b1"), remote) };
+        let place = place(own, &init).ok()?;
+        Some((place.region, place.upstream, place.networked))
     }
 
     #[test]
-    fn only_clients_are_brokered_within_their_region() {
-        let (a, b) = (FaceId(1), FaceId(2));
-        let client = Region::South(Client);
-        let peer = Region::South(Peer);
-        assert!(flows((a, client), (b, client)));
-        assert!(!flows((a, client), (a, client)));
-        assert!(!flows((a, peer), (b, peer)));
-        assert!(!flows((a, Region::North), (b, Region::North)));
-        assert!(flows((a, Region::North), (b, peer)));
+    fn the_automatic_region_table_is_that_of_the_spec() {
+        assert_eq!(placed(Router, Peer, false), Some((Region::South(0, Peer), false, false)));
+        assert_eq!(placed(Router, Client, false), Some((Region::South(0, Client), false, false)));
+        assert_eq!(placed(Peer, Client, false), Some((Region::South(0, Client), false, false)));
+        assert_eq!(placed(Router, Router, false), Some((Region::North, false, true)));
+        assert_eq!(placed(Peer, Peer, false), Some((Region::North, false, false)));
+        assert_eq!(placed(Peer, Router, false), Some((Region::North, true, false)));
+        assert_eq!(placed(Client, Router, false), Some((Region::North, true, false)));
+        assert_eq!(placed(Client, Peer, false), Some((Region::North, true, false)));
+        assert_eq!(placed(Client, Client, false), None);
+    }
+
+    #[test]
+    fn those_who_agree_on_a_mesh_are_one_network() {
+        for (own, remote) in [(Peer, Peer), (Peer, Router), (Router, Peer), (Router, Router)] {
+            assert_eq!(placed(own, remote, true), Some((Region::North, false, true)));
+        }
+        assert_eq!(placed(Client, Peer, true), Some((Region::North, true, false)));
+    }
+
+    #[test]
+    fn configured_sides_are_combined_as_in_the_spec() {
+        let at = |own, own_side, remote, remote_bound| {
+            let init = FaceInit { own_side, remote_bound, ..FaceInit::new(zid("b1"), remote) };
+            place(own, &init).ok().map(|place| (place.region, place.upstream))
+        };
+        let south = Some(Side::South(3));
+        assert_eq!(at(Peer, None, Peer, Some(Bound::South)), Some((Region::North, true)));
+        assert_eq!(at(Peer, south, Peer, None), Some((Region::South(3, Peer), false)));
+        assert_eq!(
+            at(Peer, south, Peer, Some(Bound::North)),
+            Some((Region::South(3, Peer), false))
+        );
+        assert_eq!(at(Peer, south, Peer, Some(Bound::South)), None);
+        assert_eq!(at(Peer, south, Router, None), None, "a router cannot be served by a peer");
+        assert_eq!(at(Router, south, Router, None), Some((Region::South(3, Router), false)));
+        assert_eq!(at(Peer, None, Router, Some(Bound::North)), None);
+        assert_eq!(at(Router, Some(Side::North), Client, None), None);
+        assert_eq!(at(Peer, Some(Side::North), Router, None), Some((Region::North, true)));
+        let north = Some(Bound::North);
+        assert_eq!(at(Peer, Some(Side::North), Peer, north), Some((Region::North, false)));
+        assert_eq!(at(Peer, Some(Side::North), Router, north), None);
+        let served = Some(Bound::South);
+        assert_eq!(at(Client, Some(Side::North), Peer, served), Some((Region::North, true)));
+    }
+
+    fn face(id: u32, region: Region, linked: Option<&[&str]>) -> Face {
+        let place = Place { region, upstream: false, networked: false };
+        let init = FaceInit::new(zid(&alloc::format!("b{id}")), Peer);
+        let linked = linked.map(|zids| zids.iter().map(|text| (zid(text), false)).collect());
+        Face { linked, ..Face::new(FaceId(id), init, place) }
+    }
+
+    #[test]
+    fn clients_are_brokered_and_peers_that_cannot_reach_each_other() {
+        let client = |id| face(id, Region::South(0, Client), None);
+        assert!(client(1).passes_to(&client(2)));
+        assert!(!client(1).passes_to(&client(1)));
+        let peer = |id, linked| face(id, Region::South(0, Peer), linked);
+        assert!(!peer(1, None).passes_to(&peer(2, None)), "nothing is known");
+        assert!(!peer(1, Some(&["a1"])).passes_to(&peer(2, None)));
+        assert!(peer(1, Some(&["a1"])).passes_to(&peer(2, Some(&["a1"]))));
+        assert!(!peer(1, Some(&["a1", "b2"])).passes_to(&peer(2, Some(&["a1"]))));
+        assert!(!peer(1, Some(&["a1"])).passes_to(&peer(2, Some(&["b1"]))));
+        let north = |id| face(id, Region::North, None);
+        assert!(!north(1).passes_to(&north(2)));
+        assert!(north(1).passes_to(&peer(2, None)));
+        let with = |crossing| Face { crossing, ..peer(2, None) };
+        assert!(!north(1).passes_to(&with(Crossing::Closed)));
+        assert!(!north(1).passes_to(&with(Crossing::Beside)));
+        assert!(!with(Crossing::Beside).passes_to(&north(1)));
+        assert!(client(1).passes_to(&with(Crossing::Beside)));
+        assert!(client(1).passes_to(&with(Crossing::Deaf)));
+        assert!(!with(Crossing::Deaf).passes_to(&client(1)));
     }
 }

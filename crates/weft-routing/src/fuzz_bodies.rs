@@ -46,7 +46,7 @@ fn step(world: &mut World, script: &mut Script<'_>) {
         20 => world.pass_time(script.duration_us()),
         21 | 22 => {
             let source = source(world, script);
-            world.route(source, &script.key());
+            world.route(source, script.byte() as u16 % 8, &script.key());
         }
         _ => odds(world, script),
     }
@@ -61,14 +61,14 @@ fn said<'s>(world: &mut World, script: &mut Script<'s>, write: fn(&mut Script<'s
     let now_us = world.now_us;
     world.call(|routing, out| match message {
         NetworkMessage::Declare(declare) => {
-            routing.handle_declare(face, &declare, out);
+            routing.handle_declare(now_us, face, &declare, out);
         }
         NetworkMessage::Interest(interest) => {
             routing.handle_interest(now_us, face, &interest, out);
         }
         NetworkMessage::Oam(oam) => {
             if let OamBody::ZBuf(body) = oam.body {
-                routing.handle_gossip(face, body, out);
+                routing.handle_oam(now_us, face, (oam.id, body), out);
             }
         }
         _ => {}

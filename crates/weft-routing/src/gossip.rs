@@ -7,13 +7,10 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use weft_wire::linkstate::LINKSTATE;
-use weft_wire::{
-    Decode, LinkState, LinkStateList, Locator, NetworkMessage, Oam, OamBody, Qos, Reader, WhatAmI,
-    WhatAmIMatcher, ZenohId,
-};
+use weft_wire::{LinkState, Locator, WhatAmI, WhatAmIMatcher, ZenohId};
 
 use crate::face::{FaceId, FaceInit};
+use crate::message::send_link_states;
 use crate::outbox::{Event, Outbox};
 
 /// Neighbours' numbers fit the node id of messages (03 §2.3).
@@ -31,6 +28,8 @@ pub struct GossipConfig {
     /// Sequence number of this node's first state. Anything that grows over restarts lets
     /// neighbours prefer the new life of a node over the memory of its old one (03 §13, 4).
     pub first_sn: u64,
+    /// Addresses are passed on through the whole network and not to neighbours only.
+    pub multihop: bool,
 }
 
 #[derive(Debug)]
@@ -43,8 +42,12 @@ struct Node {
     face: FaceId,
     /// The neighbour serves this node.
     gateway: bool,
+    /// It hears of this node as a member of a network, and is told nothing here.
+    networked: bool,
     /// The number that the neighbour gives itself.
     own_psid: u64,
+    /// The neighbour's numbers: whom they mean, and whether that is a gateway.
+    psids: BTreeMap<u64, (ZenohId, bool)>,
 }
 
 /// This node and its neighbours, as far as they take part.
@@ -71,15 +74,34 @@ impl Gossip {
             && self.config.target.matches(whatami)
     }
 
-    pub(crate) fn set_locators(&mut self, locators: Vec<Locator>) {
+    /// Returns whether somebody has to be told.
+    pub(crate) fn set_locators(&mut self, locators: Vec<Locator>) -> bool {
+        let changed = self.config.locators != locators;
         self.config.locators = locators;
+        changed && !self.nodes.is_empty()
+    }
+
+    /// Tells the neighbours where this node can be reached.
+    pub(crate) fn tell_self(&mut self, out: &mut dyn Outbox) {
+        if self.whatami != WhatAmI::Peer {
+            return;
+        }
+        self.sn += 1;
+        for node in self.nodes.values().filter(|node| !node.networked) {
+            let state = LinkState { zid: None, ..self.own_state(node.gateway) };
+            send_link_states(node.face, Vec::from([state]), out);
+        }
+    }
+
+    pub(crate) const fn locators(&self) -> &Vec<Locator> {
+        &self.config.locators
     }
 
     pub(crate) fn link_up(
         &mut self,
         face: FaceId,
         init: FaceInit,
-        gateway: bool,
+        (gateway, networked): (bool, bool),
         out: &mut dyn Outbox,
     ) {
         if !self.speaks_with(init.whatami) {
@@ -93,7 +115,9 @@ impl Gossip {
             locators: None,
             face,
             gateway,
+            networked,
             own_psid: 0,
+            psids: BTreeMap::new(),
         };
         let introduced = node.state();
         self.nodes.insert(face, node);
@@ -103,14 +127,20 @@ impl Gossip {
             // A gateway needs this peer's links to elect who forwards (03 §4.4).
             for other in self.nodes.values().filter(|other| other.face != face && other.gateway) {
                 let update = LinkState { zid: None, ..self.own_state(true) };
-                send(other.face, Vec::from([introduced.clone(), update]), out);
+                send_link_states(other.face, Vec::from([introduced.clone(), update]), out);
             }
             states.push(self.own_state(gateway));
         }
-        let told = self.nodes.values().filter(|it| it.face != face || !states.is_empty());
+        if networked {
+            return;
+        }
+        let told = self
+            .nodes
+            .values()
+            .filter(|it| self.passes_on(it) && (it.face != face || !states.is_empty()));
         let told: Vec<LinkState> = told.map(Node::state).collect();
         states.extend(told);
-        send(face, states, out);
+        send_link_states(face, states, out);
     }
 
     pub(crate) fn link_down(&mut self, face: FaceId, out: &mut dyn Outbox) {
@@ -121,21 +151,31 @@ impl Gossip {
         if self.whatami == WhatAmI::Peer {
             for gateway in self.nodes.values().filter(|node| node.gateway) {
                 let update = LinkState { zid: None, ..self.own_state(true) };
-                send(gateway.face, Vec::from([update]), out);
+                send_link_states(gateway.face, Vec::from([update]), out);
             }
         }
     }
 
-    /// Handles a list of link states; one that does not decode is ignored.
-    pub(crate) fn received(&mut self, face: FaceId, body: &[u8], out: &mut dyn Outbox) {
-        let Ok(LinkStateList(states)) = LinkStateList::decode(&mut Reader::new(body)) else {
-            return;
-        };
-        let Some(sender) = self.nodes.get_mut(&face) else { return };
+    /// Handles a list of link states. Returns the nodes that the sender is linked with, and which of
+    /// them are gateways, if it says.
+    pub(crate) fn received(
+        &mut self,
+        face: FaceId,
+        states: Vec<LinkState>,
+        out: &mut dyn Outbox,
+    ) -> Option<BTreeMap<ZenohId, bool>> {
+        let sender = self.nodes.get_mut(&face)?;
         let known = sender.locators.clone();
+        let mut links = None;
+        for state in &states {
+            let zid = state.zid.or_else(|| sender.psids.get(&state.psid).map(|(zid, _)| *zid));
+            if let Some(zid) = zid {
+                sender.psids.insert(state.psid, (zid, state.gateway));
+            }
+        }
         for state in states {
             if state.zid.map_or(state.psid == sender.own_psid, |zid| zid == sender.zid) {
-                sender.update(state);
+                links = sender.update(state).or(links);
             } else if let Some(zid) = state.zid.filter(|zid| *zid != self.zid)
                 && let Some(locators) = state.locators.filter(|locators| !locators.is_empty())
             {
@@ -143,11 +183,38 @@ impl Gossip {
                 out.event(Event::Discovered { zid, whatami, locators });
             }
         }
+        let linked = links.map(|links| {
+            links.into_iter().filter_map(|psid| sender.psids.get(&psid).copied()).collect()
+        });
         if sender.locators != known {
-            let state = sender.state();
-            for other in self.nodes.values().filter(|other| other.face != face) {
-                send(other.face, Vec::from([state.clone()]), out);
-            }
+            self.pass_on(face, out);
+        }
+        linked
+    }
+
+    /// A network tells where a neighbour can be reached.
+    pub(crate) fn learned(&mut self, zid: ZenohId, locators: &[Locator], out: &mut dyn Outbox) {
+        let Some(node) = self.nodes.values_mut().find(|node| node.zid == zid) else { return };
+        if node.networked {
+            node.sn += 1;
+            node.locators = Some(locators.to_vec());
+            let face = node.face;
+            self.pass_on(face, out);
+        }
+    }
+
+    /// Whether others are told of a neighbour. A router tells its peers of each other, and not of
+    /// other routers, which they have no reason to dial.
+    fn passes_on(&self, node: &Node) -> bool {
+        self.whatami == WhatAmI::Peer || node.whatami == WhatAmI::Peer
+    }
+
+    /// Tells the other neighbours where one can be reached.
+    fn pass_on(&self, face: FaceId, out: &mut dyn Outbox) {
+        let Some(node) = self.nodes.get(&face).filter(|node| self.passes_on(node)) else { return };
+        let state = node.state();
+        for other in self.nodes.values().filter(|other| other.face != face && !other.networked) {
+            send_link_states(other.face, Vec::from([state.clone()]), out);
         }
     }
 
@@ -186,21 +253,17 @@ impl Node {
         }
     }
 
-    /// Takes note of what the neighbour says about itself, unless that is old.
-    fn update(&mut self, state: LinkState) {
+    /// Takes note of what the neighbour says about itself, unless that is old. Returns its links if
+    /// it tells them.
+    fn update(&mut self, state: LinkState) -> Option<Vec<u64>> {
         if state.sn > self.sn || self.sn == 0 {
             self.sn = state.sn;
             self.own_psid = state.psid;
             if state.locators.is_some() {
                 self.locators = state.locators;
             }
+            return Some(state.links).filter(|links| !links.is_empty());
         }
+        None
     }
-}
-
-fn send(face: FaceId, states: Vec<LinkState>, out: &mut dyn Outbox) {
-    let body = LinkStateList(states).to_vec();
-    let message =
-        Oam { id: LINKSTATE, qos: Qos::DECLARE, timestamp: None, body: OamBody::ZBuf(&body) };
-    out.send(face, &NetworkMessage::Oam(message));
 }

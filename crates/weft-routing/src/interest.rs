@@ -170,7 +170,7 @@ impl Routing {
         out: &mut dyn Outbox,
     ) {
         // Those who serve this node have nothing to ask it (03 §3.3).
-        if self.faces.get(&face).is_none_or(|asker| asker.upstream) {
+        if self.faces.get(&face).is_none_or(|asker| asker.upstream || asker.networked) {
             return;
         }
         if message.mode == InterestMode::Final {
@@ -200,7 +200,7 @@ impl Routing {
         let interest = Interest {
             aggregate: message.options.aggregate
                 && key.is_some()
-                && asker.region == Region::South(weft_wire::WhatAmI::Client)
+                && matches!(asker.region, Region::South(_, weft_wire::WhatAmI::Client))
                 && !kinds.contains(Kind::Token)
                 && aggregates.take(AGGREGATES_MAX).count() < AGGREGATES_MAX,
             key,

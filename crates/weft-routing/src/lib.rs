@@ -26,6 +26,7 @@ extern crate alloc;
 extern crate std;
 
 mod asked;
+mod crossing;
 mod declare;
 mod entity;
 mod expr;
@@ -37,20 +38,28 @@ mod gossip;
 mod interest;
 mod limits;
 mod message;
+mod network;
 mod outbox;
 mod query;
+mod resend;
 mod route;
 mod routing;
+mod sourced;
 mod tell;
 
-pub use entity::{Kind, KindSet};
+pub use entity::{Kind, KindSet, Owner};
 pub use expr::{ResolveError, RouteExpr};
-pub use face::{FaceId, FaceInit, Policy, RefusedFace, Region};
+pub use face::{FaceId, FaceInit, RefusedFace, Region, Side};
 pub use gossip::GossipConfig;
 pub use interest::{LocalInterest, LocalInterestMode};
 pub use limits::{Limits, Violation};
+pub use network::{
+    DEFAULT_WEIGHT, Edge, Graph, LatencyWeighted, NodeIx, NodeView, PathComputation, Paths,
+    ShortestPaths, edge_weight,
+};
 pub use outbox::{Event, Outbox};
 pub use query::{PendingReply, QueryHop, QueryPlan, QueryRequest, QueryScope};
+pub use resend::{RESEND, RESENT};
 pub use route::{DataRoute, Hop, Validity};
 pub use routing::{Footprint, Routing, RoutingConfig};
 

@@ -20,18 +20,35 @@ pub struct Limits {
     /// Estimated memory of the key expressions that it numbers, declares and is interested in, in
     /// bytes. A short message can refer to a long expression, so that counts alone don't bound it.
     pub key_memory_max: usize,
+    /// Declarations of the nodes of a network that may come through one neighbour.
+    pub sourced_max: usize,
+    /// As `key_memory_max`, for a neighbour through which the declarations of a network come.
+    pub network_key_memory_max: usize,
+    /// Nodes of a network.
+    pub network_nodes_max: usize,
+    /// Links that the nodes of a network announce, all together.
+    pub network_links_max: usize,
+}
+
+impl Limits {
+    /// What a node that nobody configures bears.
+    pub const DEFAULT: Self = Self {
+        declarations_max: 100_000,
+        interests_max: 10_000,
+        queries_max: 65_536,
+        key_expr_len_max: 65_535,
+        key_expr_chunks_max: 64,
+        key_memory_max: 256 << 20,
+        sourced_max: 5_000_000,
+        network_key_memory_max: 4 << 30,
+        network_nodes_max: 10_000,
+        network_links_max: 1_000_000,
+    };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            declarations_max: 100_000,
-            interests_max: 10_000,
-            queries_max: 65_536,
-            key_expr_len_max: 65_535,
-            key_expr_chunks_max: 64,
-            key_memory_max: 256 << 20,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -70,6 +87,18 @@ pub enum Violation {
         /// The limit in bytes.
         max: usize,
     },
+    /// A network of more nodes than `network_nodes_max`, or more links than `network_links_max`.
+    Network {
+        /// The limit of nodes.
+        max: usize,
+    },
+    /// A link state whose sequence number no node comes to.
+    LinkState {
+        /// The number.
+        sn: u64,
+    },
+    /// Link states that do not decode.
+    Garbled,
 }
 
 impl fmt::Display for Violation {
@@ -78,6 +107,9 @@ impl fmt::Display for Violation {
             Self::Declarations { max } => write!(f, "more than {max} declarations"),
             Self::Interests { max } => write!(f, "more than {max} interests"),
             Self::KeyMemory { max } => write!(f, "key expressions of more than {max} bytes"),
+            Self::Network { max } => write!(f, "a network of more than {max} nodes"),
+            Self::LinkState { sn } => write!(f, "a link state with the impossible number {sn}"),
+            Self::Garbled => f.write_str("link states that do not decode"),
         }
     }
 }

@@ -2,15 +2,18 @@
 //!
 //! Spec: 02 §1.6, §2 rules 4, 7 and 8.
 
+use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
+use weft_wire::linkstate::LINKSTATE;
 use weft_wire::{
-    Declaration, Declare, Interest, InterestMode, InterestOptions, Mapping, NetworkMessage, Qos,
-    QueryableInfo, WireExpr,
+    Declaration, Declare, Interest, InterestMode, InterestOptions, LinkState, LinkStateList,
+    Mapping, NetworkMessage, Oam, OamBody, Qos, QueryableInfo, WireExpr,
 };
 
 use crate::entity::Kind;
 use crate::expr::RouteExpr;
-use crate::face::{Face, Region};
+use crate::face::{Face, FaceId, Region};
+use crate::network::NodeIx;
 use crate::outbox::Outbox;
 
 pub(crate) const fn declare(interest_id: Option<u32>, body: Declaration<'_>) -> NetworkMessage<'_> {
@@ -21,6 +24,45 @@ pub(crate) const fn declare(interest_id: Option<u32>, body: Declaration<'_>) -> 
         node_id: 0,
         body,
     })
+}
+
+/// A declaration on behalf of a node of the network that it is sent into (03 §2.8).
+pub(crate) const fn declare_for(root: NodeIx, body: Declaration<'_>) -> NetworkMessage<'_> {
+    NetworkMessage::Declare(Declare {
+        interest_id: None,
+        qos: Qos::DECLARE,
+        timestamp: None,
+        node_id: root.0,
+        body,
+    })
+}
+
+/// The end of an entity in a network, where entities have no ids but their key and owner
+/// (03 §3.5).
+pub(crate) const fn undeclare_for(
+    root: NodeIx,
+    kind: Kind,
+    expr: WireExpr<'_>,
+) -> NetworkMessage<'_> {
+    let (id, wire_expr) = (0, Some(expr));
+    let body = match kind {
+        Kind::Subscriber => Declaration::UndeclareSubscriber { id, wire_expr },
+        Kind::Queryable => Declaration::UndeclareQueryable { id, wire_expr },
+        Kind::Token => Declaration::UndeclareToken { id, wire_expr },
+    };
+    declare_for(root, body)
+}
+
+/// Tells a neighbour about the nodes of a network (03 §2.1).
+pub(crate) fn send_link_states(face: FaceId, states: Vec<LinkState>, out: &mut dyn Outbox) {
+    send_node_list(face, LINKSTATE, states, out);
+}
+
+/// Sends a list of nodes as an OAM message of the given id.
+pub(crate) fn send_node_list(face: FaceId, id: u16, states: Vec<LinkState>, out: &mut dyn Outbox) {
+    let body = LinkStateList(states).to_vec();
+    let message = Oam { id, qos: Qos::DECLARE, timestamp: None, body: OamBody::ZBuf(&body) };
+    out.send(face, &NetworkMessage::Oam(message));
 }
 
 pub(crate) const fn declaration(

@@ -16,10 +16,12 @@ use weft_wire::{
     ResponseBody, ResponseFinal, WireExpr,
 };
 
-use crate::entity::{Kind, merge};
+use crate::entity::{Kind, Owner, merge};
 use crate::expr::RouteExpr;
-use crate::face::{FaceId, Region, flows};
+use crate::face::{FaceId, Region};
+use crate::network::NodeIx;
 use crate::outbox::{Event, Outbox};
+use crate::route::region_of;
 use crate::routing::Routing;
 
 /// The payload of the error reply that a hop makes for a silent neighbour.
@@ -30,6 +32,8 @@ const TIMEOUT_PAYLOAD: &[u8] = b"Timeout";
 pub struct QueryRequest<'a> {
     /// Where it comes from.
     pub source: FaceId,
+    /// Its node id there: where it entered the neighbour's network; 0 where there is none.
+    pub node_id: u16,
     /// Its id on that face.
     pub source_id: u32,
     /// What it asks for.
@@ -64,6 +68,9 @@ pub struct QueryHop {
     pub id: u32,
     /// The key as that neighbour knows it.
     pub expr: RouteExpr,
+    /// Where the query entered the neighbour's network, as this node calls it: the message's node
+    /// id. 0 where there is no network, or if it enters here.
+    pub node_id: u16,
 }
 
 /// Where a query goes. Without any destination it has ended already: tell the source.
@@ -177,13 +184,14 @@ impl Queries {
     }
 }
 
-/// What a face could answer with.
+/// What is behind a face.
 #[derive(Clone, Copy)]
-enum Candidate {
-    /// An upstream neighbour that has not said what it has.
-    Unknown,
-    /// The best declared queryable; `complete` only if its key includes the query's.
-    Known(QueryableInfo),
+struct Candidate {
+    /// The best declared queryable, `complete` only if its key includes the query's; `None` for an
+    /// upstream neighbour that has not said what it has.
+    info: Option<QueryableInfo>,
+    /// The node on whose tree the query goes there.
+    root: NodeIx,
 }
 
 impl Routing {
@@ -203,7 +211,8 @@ impl Routing {
         if pending.is_none_or(|pending| pending >= self.config.limits.queries_max) {
             return QueryPlan { refused: true, ..QueryPlan::default() };
         }
-        let chosen = select(&self.query_candidates(&request, own), request.target);
+        let candidates = self.query_candidates(&request, own);
+        let chosen = select(&candidates, request.target);
         let mut plan = QueryPlan::default();
         let mut branches = BTreeSet::new();
         for id in chosen {
@@ -214,7 +223,8 @@ impl Routing {
                 plan.local = Some(query_id);
             } else {
                 let expr = face.exprs.best(request.key);
-                plan.hops.push(QueryHop { face: id, id: query_id, expr });
+                let node_id = candidates[&id].root.0;
+                plan.hops.push(QueryHop { face: id, id: query_id, expr, node_id });
             }
         }
         if !branches.is_empty() {
@@ -232,52 +242,65 @@ impl Routing {
     }
 
     fn query_candidates(
-        &self,
+        &mut self,
         request: &QueryRequest<'_>,
         own: Option<QueryableInfo>,
     ) -> BTreeMap<FaceId, Candidate> {
-        let from = (request.source, self.region(request.source));
         let mut found = BTreeMap::new();
-        if let Some(info) = own.filter(|_| request.scope != QueryScope::Remote) {
-            found.insert(FaceId::LOCAL, Candidate::Known(info));
+        let Some(from) = self.source(request.source, request.node_id) else { return found };
+        let in_transit = self.is_in_transit(from);
+        if let Some(info) = own.filter(|_| request.scope != QueryScope::Remote && !in_transit) {
+            add_candidate(&mut found, FaceId::LOCAL, NodeIx::SELF, info);
         }
         if request.scope == QueryScope::Local {
             return found;
         }
         // The session's own queryables are `own`; the table has only those that neighbours may ask.
-        let reaches =
-            |face: FaceId| face != FaceId::LOCAL && flows(from, (face, self.region(face)));
+        let mut nodes = Vec::new();
         self.tables[Kind::Queryable.index()].for_each_intersecting(
             request.key.as_ke(),
             |key, entry| {
                 let covers = key.includes(request.key.as_ke());
-                for (face, declared) in entry.owners.iter().filter(|(face, _)| reaches(**face)) {
-                    for (_, info) in declared {
-                        let info = QueryableInfo {
-                            complete: info.complete && covers,
-                            distance: info.distance.saturating_add(1),
-                        };
-                        found
-                            .entry(*face)
-                            .and_modify(|known| {
-                                if let Candidate::Known(best) = known {
-                                    *best = merge(*best, info);
-                                }
-                            })
-                            .or_insert(Candidate::Known(info));
+                for (owner, declared) in &entry.owners {
+                    let infos = declared.iter().map(|(_, info)| QueryableInfo {
+                        complete: info.complete && covers,
+                        distance: info.distance,
+                    });
+                    let Some(info) = infos.reduce(merge) else { continue };
+                    match *owner {
+                        Owner::LOCAL => {}
+                        Owner::Face(face)
+                            if !in_transit && self.passes(from, &self.faces[&face]) =>
+                        {
+                            let distance = info.distance.saturating_add(1);
+                            let info = QueryableInfo { distance, ..info };
+                            add_candidate(&mut found, face, NodeIx::SELF, info);
+                        }
+                        Owner::Face(_) => {}
+                        Owner::Node(region, node) => nodes.push((region, node, info)),
                     }
                 }
             },
         );
-        if from.1 != Region::North {
+        for (region, node, info) in nodes {
+            if let Some((face, root)) = self.towards(from, region, node)
+                && face != request.source
+                && let Some(network) = self.networks.get_mut(&region)
+            {
+                let distance = info.distance.saturating_add(network.distance(node));
+                add_candidate(&mut found, face, root, QueryableInfo { distance, ..info });
+            }
+        }
+        if region_of(from, self.region(request.source)) != Region::North {
             for face in self.pushed.iter().map(|face| &self.faces[face]) {
                 let settled = if face.upstream {
                     face.asked.is_settled(Kind::Queryable, request.key)
                 } else {
                     face.ready
                 };
-                if !settled {
-                    found.entry(face.id).or_insert(Candidate::Unknown);
+                if !settled && self.passes(from, face) {
+                    let unknown = Candidate { info: None, root: NodeIx::SELF };
+                    found.entry(face.id).or_insert(unknown);
                 }
             }
         }
@@ -357,10 +380,21 @@ impl Routing {
     }
 }
 
+/// Adds one queryable to what is behind a face.
+fn add_candidate(
+    found: &mut BTreeMap<FaceId, Candidate>,
+    face: FaceId,
+    root: NodeIx,
+    info: QueryableInfo,
+) {
+    let candidate = found.entry(face).or_insert(Candidate { info: None, root });
+    candidate.info = Some(candidate.info.map_or(info, |known| merge(known, info)));
+}
+
 /// The faces to ask (02 §4.6, target selection).
 fn select(candidates: &BTreeMap<FaceId, Candidate>, target: QueryTarget) -> Vec<FaceId> {
-    let complete = |(face, candidate): (&FaceId, &Candidate)| match candidate {
-        Candidate::Known(info) if info.complete => Some((info.distance, *face)),
+    let complete = |(face, candidate): (&FaceId, &Candidate)| match candidate.info {
+        Some(info) if info.complete => Some((info.distance, *face)),
         _ => None,
     };
     match target {
@@ -371,10 +405,7 @@ fn select(candidates: &BTreeMap<FaceId, Candidate>, target: QueryTarget) -> Vec<
         QueryTarget::All => candidates.keys().copied().collect(),
         QueryTarget::AllComplete => candidates
             .iter()
-            .filter(|(_, candidate)| match candidate {
-                Candidate::Unknown => true,
-                Candidate::Known(info) => info.complete,
-            })
+            .filter(|(_, candidate)| candidate.info.is_none_or(|info| info.complete))
             .map(|(face, _)| *face)
             .collect(),
     }
@@ -412,8 +443,10 @@ mod tests {
     use super::*;
 
     fn known(complete: bool, distance: u16) -> Candidate {
-        Candidate::Known(QueryableInfo { complete, distance })
+        Candidate { info: Some(QueryableInfo { complete, distance }), root: NodeIx::SELF }
     }
+
+    const UNKNOWN: Candidate = Candidate { info: None, root: NodeIx::SELF };
 
     #[test]
     fn targets_choose_as_the_spec_says() {
@@ -421,14 +454,13 @@ mod tests {
             (FaceId(1), known(false, 1)),
             (FaceId(2), known(true, 5)),
             (FaceId(3), known(true, 2)),
-            (FaceId(4), Candidate::Unknown),
+            (FaceId(4), UNKNOWN),
         ]);
         let faces = |ids: &[u32]| ids.iter().map(|id| FaceId(*id)).collect::<Vec<_>>();
         assert_eq!(select(&candidates, QueryTarget::BestMatching), faces(&[3]));
         assert_eq!(select(&candidates, QueryTarget::All), faces(&[1, 2, 3, 4]));
         assert_eq!(select(&candidates, QueryTarget::AllComplete), faces(&[2, 3, 4]));
-        let incomplete =
-            BTreeMap::from([(FaceId(1), known(false, 1)), (FaceId(4), Candidate::Unknown)]);
+        let incomplete = BTreeMap::from([(FaceId(1), known(false, 1)), (FaceId(4), UNKNOWN)]);
         assert_eq!(select(&incomplete, QueryTarget::BestMatching), faces(&[1, 4]));
     }
 }

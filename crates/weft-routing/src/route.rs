@@ -5,17 +5,19 @@
 //! [`Validity`] that turns stale only when a declaration *of an intersecting key* changes, so that
 //! a busy control plane does not slow unrelated traffic.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 use weft_keyexpr::{KeTree, KeyExpr};
 
-use crate::entity::Kind;
+use crate::entity::{Kind, Owner};
 use crate::expr::RouteExpr;
-use crate::face::{FaceId, Region, flows};
+use crate::face::{FaceId, Region};
 use crate::limits::key_memory;
+use crate::network::NodeIx;
 use crate::routing::Routing;
+use crate::sourced::root_of;
 
 /// Whether a [`DataRoute`] still says what it would say if it were computed now.
 #[derive(Clone, Debug)]
@@ -36,6 +38,9 @@ pub struct Hop {
     pub face: FaceId,
     /// The key as that neighbour knows it.
     pub expr: RouteExpr,
+    /// Where the sample entered the neighbour's network, as this node calls it: the message's node
+    /// id. 0 where there is no network, or if it enters here.
+    pub node_id: u16,
 }
 
 /// The destinations of a key's samples from one source: each face at most once.
@@ -43,6 +48,9 @@ pub struct Hop {
 pub struct DataRoute {
     /// The key expression.
     pub key: KeyExpr,
+    /// This node's session, and whom it serves, get the samples that come this way. Otherwise they
+    /// have them, or will, from another neighbour.
+    pub accepted: bool,
     /// Whether this node's own session declared a matching subscriber (never for samples that come
     /// from that session itself: they don't leave it to come back).
     pub local: bool,
@@ -117,39 +125,147 @@ fn mark_stale(flags: &mut Vec<Weak<AtomicBool>>) {
 }
 
 impl Routing {
-    /// The route of samples on `key` that come in from `source`.
+    /// The route of samples on `key` that come in from `source` with this node id.
     ///
-    /// Cost: the intersecting subscriptions, plus one expression lookup per destination.
-    pub fn data_route(&mut self, source: FaceId, key: &KeyExpr) -> DataRoute {
-        let from = (source, self.region(source));
-        let mut faces = BTreeSet::new();
-        self.tables[Kind::Subscriber.index()].for_each_intersecting(key.as_ke(), |_, entry| {
-            let reached =
-                entry.owners.keys().filter(|face| flows(from, (**face, self.region(**face))));
-            faces.extend(reached.copied());
-        });
-        if from.1 != Region::North {
-            let unsure = self.pushed.iter().map(|face| &self.faces[face]).filter(|face| {
-                if face.upstream {
-                    !face.asked.is_settled(Kind::Subscriber, key)
-                } else {
-                    !face.ready
-                }
-            });
-            faces.extend(unsure.map(|face| face.id));
-        }
-        let local = faces.remove(&FaceId::LOCAL);
-        let hops = faces
+    /// Cost: the intersecting subscriptions, plus one expression lookup per destination; the tree of
+    /// the sample's source, if that was not needed since the graph last changed.
+    pub fn data_route(&mut self, source: FaceId, node_id: u16, key: &KeyExpr) -> DataRoute {
+        let from = self.sample_source(source, node_id);
+        let destinations = match from {
+            Some(from) => self.destinations(source, from, key),
+            None => BTreeMap::new(),
+        };
+        let accepted = from.is_some_and(|from| !self.is_in_transit(from));
+        let local = destinations.contains_key(&FaceId::LOCAL);
+        let hops = destinations
             .into_iter()
-            .map(|face| Hop { face, expr: self.faces[&face].exprs.best(key) })
+            .filter(|(face, _)| *face != FaceId::LOCAL)
+            .map(|(face, root)| {
+                let expr = self.faces[&face].exprs.best(key);
+                Hop { face, expr, node_id: root.0 }
+            })
             .collect();
-        DataRoute { key: key.clone(), local, hops, validity: self.watch.add(key) }
+        DataRoute { key: key.clone(), accepted, local, hops, validity: self.watch.add(key) }
+    }
+
+    /// Who sends what comes in on `face` with this node id; `None` if that is not to be passed on:
+    /// the id stands for nobody, for this node, or for a node whose messages come another way.
+    fn sample_source(&mut self, face: FaceId, node_id: u16) -> Option<Owner> {
+        let from = self.source(face, node_id)?;
+        if let Owner::Node(region, node) = from {
+            // In a network of this implementation every copy but the one along the tree is one too
+            // many. Others may be late to compute their trees.
+            let strict = self.faces[&face].mesh;
+            if strict && self.networks.get_mut(&region)?.parent(node) != Some(face) {
+                return None;
+            }
+        }
+        Some(from)
+    }
+
+    /// What comes from there through the network has come to this node directly, and is only passed on.
+    pub(crate) fn is_in_transit(&self, from: Owner) -> bool {
+        match from {
+            Owner::Face(_) => false,
+            Owner::Node(region, node) => self.is_heard_directly(region, node),
+        }
+    }
+
+    /// Who is meant by a node id in a message from `face`.
+    pub(crate) fn source(&self, face: FaceId, node_id: u16) -> Option<Owner> {
+        let neighbour = self.faces.get(&face)?;
+        if !neighbour.networked {
+            return Some(Owner::Face(face));
+        }
+        let node = self.networks.get(&neighbour.region)?.source(face, node_id)?;
+        (node != NodeIx::SELF).then_some(Owner::Node(neighbour.region, node))
+    }
+
+    /// Whether a node id in a message from a member of a network stands for this node.
+    pub(crate) fn source_is_self(&self, face: FaceId, node_id: u16) -> bool {
+        let network = self.network_of(face).and_then(|region| self.networks.get(&region));
+        network.and_then(|network| network.source(face, node_id)) == Some(NodeIx::SELF)
+    }
+
+    /// The faces that samples on `key` go to, and the node on whose tree.
+    fn destinations(
+        &mut self,
+        source: FaceId,
+        from: Owner,
+        key: &KeyExpr,
+    ) -> BTreeMap<FaceId, NodeIx> {
+        let mut faces = BTreeMap::new();
+        let mut nodes = BTreeSet::new();
+        let in_transit = self.is_in_transit(from);
+        self.tables[Kind::Subscriber.index()].for_each_intersecting(key.as_ke(), |_, entry| {
+            for owner in entry.owners.keys() {
+                match *owner {
+                    Owner::Face(face) if !in_transit && self.passes(from, &self.faces[&face]) => {
+                        faces.insert(face, NodeIx::SELF);
+                    }
+                    Owner::Face(_) => {}
+                    Owner::Node(region, node) => {
+                        nodes.insert((region, node));
+                    }
+                }
+            }
+        });
+        for (region, node) in nodes {
+            if let Some((face, root)) = self.towards(from, region, node)
+                && face != source
+            {
+                faces.insert(face, root);
+            }
+        }
+        if region_of(from, self.region(source)) != Region::North {
+            let unsure = self.pushed.iter().map(|face| &self.faces[face]).filter(|face| {
+                let settled = if face.upstream {
+                    face.asked.is_settled(Kind::Subscriber, key)
+                } else {
+                    face.ready
+                };
+                !settled && self.passes(from, face)
+            });
+            faces.extend(unsure.map(|face| (face.id, NodeIx::SELF)));
+        }
+        faces
+    }
+
+    /// The neighbour on the way to a node of a network, and the node on whose tree that is: where the
+    /// message entered the network. `None` if it does not get there through this node.
+    pub(crate) fn towards(
+        &mut self,
+        from: Owner,
+        region: Region,
+        node: NodeIx,
+    ) -> Option<(FaceId, NodeIx)> {
+        // What this node and those whom it serves send does not need the network.
+        if matches!(from, Owner::Face(_)) && self.is_heard_directly(region, node) {
+            return None;
+        }
+        let root = match from {
+            Owner::Node(source, root) if source == region => root,
+            Owner::Node(..) => NodeIx::SELF,
+            Owner::Face(face) => {
+                let face = self.faces.get(&face).filter(|face| face.region != region)?;
+                root_of(face, region)?
+            }
+        };
+        Some((self.networks.get_mut(&region)?.towards(root, node)?, root))
     }
 
     /// Makes every route of an intersecting key stale. For what the session knows and routing does
     /// not, such as a subscriber that only this session may reach.
     pub fn invalidate(&mut self, key: &KeyExpr) {
         self.watch.invalidate(key);
+    }
+}
+
+/// The region that a message comes from.
+pub(crate) const fn region_of(from: Owner, of_face: Region) -> Region {
+    match from {
+        Owner::Face(_) => of_face,
+        Owner::Node(region, _) => region,
     }
 }
 

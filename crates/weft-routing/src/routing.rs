@@ -1,19 +1,27 @@
 //! The engine's state and the arrival and departure of neighbours.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use weft_keyexpr::{KeTree, KeyExpr};
-use weft_wire::{Declaration, Locator, WhatAmI, ZenohId};
+use weft_wire::linkstate::LINKSTATE;
+use weft_wire::{
+    Declaration, Decode, LinkState, LinkStateList, Locator, Reader, WhatAmI, WhatAmIMatcher,
+    ZenohId,
+};
 
-use crate::entity::{Entry, Kind};
-use crate::face::{Face, FaceId, FaceInit, RefusedFace, Region, place};
+use crate::entity::{Entry, Kind, Owner};
+use crate::face::{Face, FaceId, FaceInit, Place, RefusedFace, Region, place};
 use crate::gossip::{Gossip, GossipConfig};
 use crate::interest::Interest;
-use crate::limits::Limits;
+use crate::limits::{Limits, Violation};
 use crate::message;
-use crate::outbox::Outbox;
+use crate::network::{Network, NetworkConfig, NodeIx, NodeView, PathComputation, ShortestPaths};
+use crate::outbox::{Event, Outbox};
 use crate::query::Queries;
+use crate::resend::{Asking, RESEND, RESENT};
 use crate::route::Watch;
+use crate::sourced::Schedule;
 
 /// What routing must know of the node it works for.
 #[derive(Clone, Debug)]
@@ -28,9 +36,48 @@ pub struct RoutingConfig {
     pub limits: Limits,
     /// Discovery by gossip.
     pub gossip: GossipConfig,
+    /// The weights that the configuration gives to links to members of a network, by neighbour.
+    pub weights: BTreeMap<ZenohId, u16>,
+    /// How the trees of a network are computed.
+    pub computation: Arc<dyn PathComputation>,
     /// Seeds the hash tables of the key trees: random where neighbours are not trusted, so that they
     /// cannot choose chunks that collide.
     pub hash_seed: u64,
+}
+
+impl RoutingConfig {
+    /// The configuration of a node that takes no part in gossip, with the limits of
+    /// [`Limits::DEFAULT`] and shortest paths.
+    pub fn new(zid: ZenohId, whatami: WhatAmI) -> Self {
+        Self {
+            zid,
+            whatami,
+            interests_timeout_us: 10_000_000,
+            limits: Limits::DEFAULT,
+            gossip: GossipConfig {
+                enabled: false,
+                target: WhatAmIMatcher::EMPTY,
+                locators: Vec::new(),
+                first_sn: 1,
+                multihop: false,
+            },
+            weights: BTreeMap::new(),
+            computation: Arc::new(ShortestPaths),
+            hash_seed: 0,
+        }
+    }
+
+    /// What the network of a region needs.
+    pub(crate) fn network(&self, region: Region, locators: &[Locator]) -> NetworkConfig {
+        NetworkConfig {
+            zid: self.zid,
+            whatami: self.whatami,
+            gossip: GossipConfig { locators: locators.to_vec(), ..self.gossip.clone() },
+            weights: self.weights.clone(),
+            computation: self.computation.clone(),
+            gateway: region != Region::North,
+        }
+    }
 }
 
 /// How much a [`Routing`] remembers, for inspection: counts, and bytes where it says memory.
@@ -61,6 +108,10 @@ pub struct Footprint {
     pub routes: usize,
     /// Estimated memory of neighbours' key expressions, in bytes.
     pub key_memory: usize,
+    /// Other nodes of networks.
+    pub nodes: usize,
+    /// Declarations of the nodes of networks.
+    pub sourced: usize,
     /// Estimated memory of what was told in answers that are not complete, in bytes.
     pub heard_memory: usize,
 }
@@ -70,6 +121,8 @@ pub struct Footprint {
 pub struct Routing {
     pub(crate) config: RoutingConfig,
     pub(crate) faces: BTreeMap<FaceId, Face>,
+    /// The neighbours by identity.
+    pub(crate) by_zid: BTreeMap<ZenohId, FaceId>,
     /// The faces to which declarations are sent unasked.
     pub(crate) pushed: BTreeSet<FaceId>,
     pub(crate) tables: [KeTree<Entry>; Kind::COUNT],
@@ -82,17 +135,29 @@ pub struct Routing {
     pub(crate) queries: Queries,
     pub(crate) watch: Watch,
     pub(crate) gossip: Gossip,
+    /// The networks that this node is a member of, by the region of their members.
+    pub(crate) networks: BTreeMap<Region, Network>,
+    /// What the nodes of networks own.
+    pub(crate) sourced: BTreeMap<(Region, NodeIx), [BTreeSet<KeyExpr>; Kind::COUNT]>,
+    /// The children of each tree that have been told all that its root owns.
+    pub(crate) settled: BTreeMap<(Region, NodeIx), BTreeSet<FaceId>>,
+    /// Who was asked for what the nodes of networks own.
+    pub(crate) asking: BTreeMap<(Region, NodeIx), Asking>,
+    pub(crate) schedule: Schedule,
+    locators_changed: bool,
     next_face: u32,
 }
 
 impl Routing {
     /// An engine that knows only its own session.
     pub fn new(config: RoutingConfig) -> Self {
-        let own = FaceInit { zid: config.zid, whatami: config.whatami };
-        let local = Face::new(FaceId::LOCAL, own, Region::Local, false);
+        let own = FaceInit::new(config.zid, config.whatami);
+        let place = Place { region: Region::Local, upstream: false, networked: false };
+        let local = Face::new(FaceId::LOCAL, own, place);
         Self {
             gossip: Gossip::new(config.zid, config.whatami, config.gossip.clone()),
             faces: BTreeMap::from([(FaceId::LOCAL, local)]),
+            by_zid: BTreeMap::new(),
             pushed: BTreeSet::new(),
             tables: Kind::ALL.map(|_| KeTree::with_seed(config.hash_seed)),
             interests_by_key: KeTree::with_seed(config.hash_seed),
@@ -100,15 +165,22 @@ impl Routing {
             interest_deadlines: BTreeSet::new(),
             queries: Queries::default(),
             watch: Watch::new(config.hash_seed),
+            networks: BTreeMap::new(),
+            sourced: BTreeMap::new(),
+            settled: BTreeMap::new(),
+            asking: BTreeMap::new(),
+            schedule: Schedule::default(),
+            locators_changed: false,
             next_face: FaceId::LOCAL.0 + 1,
             config,
         }
     }
 
-    /// Whether a neighbour of this mode would be accepted now (03 §1.4).
-    pub fn admits(&self, whatami: WhatAmI) -> Result<(), RefusedFace> {
-        place(self.config.whatami, whatami)?;
-        if self.config.whatami == WhatAmI::Client && !self.pushed.is_empty() {
+    /// Whether such a neighbour would be accepted now (03 §1.4).
+    pub fn admits(&self, init: &FaceInit) -> Result<(), RefusedFace> {
+        let place = place(self.config.whatami, init)?;
+        let client = self.config.whatami == WhatAmI::Client;
+        if client && place.region == Region::North && !self.pushed.is_empty() {
             return Err(RefusedFace::SecondUpstream);
         }
         Ok(())
@@ -125,28 +197,32 @@ impl Routing {
     /// A transport to a neighbour is up. Sends gossip and all that is pushed to it.
     pub fn face_up(
         &mut self,
+        now_us: u64,
         id: FaceId,
         init: FaceInit,
         out: &mut dyn Outbox,
     ) -> Result<(), RefusedFace> {
-        self.admits(init.whatami)?;
-        let (region, upstream) = place(self.config.whatami, init.whatami)?;
-        let face = Face::new(id, init, region, upstream);
-        let fellow_peer = face.is_fellow_peer();
+        self.admits(&init)?;
+        let place = place(self.config.whatami, &init)?;
+        let face = Face::new(id, init, place);
+        let (fellow_peer, pushed_to) = (face.is_fellow_peer(), face.is_pushed_to());
         self.faces.insert(id, face);
-        if region.policy().pushes {
-            self.pushed.insert(id);
+        self.by_zid.insert(init.zid, id);
+        self.gossip.link_up(id, init, (place.upstream, place.networked), out);
+        if place.networked {
+            self.join_network(now_us, id, &init, out);
         }
-        self.gossip.link_up(id, init, upstream, out);
-        if region.policy().pushes {
+        if pushed_to {
+            self.pushed.insert(id);
             self.push_all(id, out);
         }
-        if upstream {
+        if place.upstream {
             self.replay_interests(id, out);
         }
+        self.refresh_crossings(now_us, out);
         if fellow_peer {
             out.send(id, &message::declare(Some(0), Declaration::Final));
-        } else if !self.gossip.speaks_with(init.whatami) || !upstream {
+        } else if !(place.networked || place.upstream && self.gossip.speaks_with(init.whatami)) {
             // Nothing more is due from it before it may be used.
             self.neighbour_ready(id, out);
         }
@@ -155,55 +231,181 @@ impl Routing {
     }
 
     /// A neighbour is gone: what it declared is withdrawn, what it was asked has ended.
-    pub fn face_down(&mut self, id: FaceId, out: &mut dyn Outbox) {
+    pub fn face_down(&mut self, now_us: u64, id: FaceId, out: &mut dyn Outbox) {
         if id == FaceId::LOCAL || !self.faces.contains_key(&id) {
             return;
         }
+        let network = self.network_of(id);
         self.pushed.remove(&id);
+        let crossing = self.faces[&id].crossing;
         self.drop_interests_of(id, out);
         self.drop_declarations_of(id, out);
         self.drop_answers_of(id, out);
         self.drop_queries_of(id, out);
-        self.faces.remove(&id);
+        if let Some(gone) = self.faces.remove(&id) {
+            self.by_zid.remove(&gone.zid);
+        }
+        self.unhost(now_us, id, crossing, out);
         self.gossip.link_down(id, out);
+        if let Some(region) = network {
+            self.leave_network(now_us, region, id, out);
+        }
+        self.refresh_crossings(now_us, out);
         self.watch.invalidate_all();
     }
 
-    /// Handles the body of an OAM message that carries link states.
-    pub fn handle_gossip(&mut self, face: FaceId, body: &[u8], out: &mut dyn Outbox) {
-        let Some(neighbour) = self.faces.get(&face) else { return };
-        if neighbour.whatami == WhatAmI::Client {
-            return;
+    /// Handles an OAM message with a body of bytes: link states, and what nodes of this
+    /// implementation say about them. Others are ignored. Returns whether it was link states.
+    pub fn handle_oam(
+        &mut self,
+        now_us: u64,
+        face: FaceId,
+        (id, body): (u16, &[u8]),
+        out: &mut dyn Outbox,
+    ) -> bool {
+        let known = matches!(id, LINKSTATE | RESEND | RESENT);
+        if !known || self.faces.get(&face).is_none_or(|it| it.whatami == WhatAmI::Client) {
+            return false;
         }
-        let awaited = neighbour.upstream;
-        self.gossip.received(face, body, out);
+        let Ok(LinkStateList(states)) = LinkStateList::decode(&mut Reader::new(body)) else {
+            out.event(Event::Refuse { face, violation: Violation::Garbled });
+            return false;
+        };
+        match id {
+            RESEND => self.handle_resend(face, states, out),
+            RESENT => self.handle_resent(face, &states, out),
+            _ => self.handle_states(now_us, face, states, out),
+        }
+        id == LINKSTATE
+    }
+
+    fn handle_states(
+        &mut self,
+        now_us: u64,
+        face: FaceId,
+        states: Vec<LinkState>,
+        out: &mut dyn Outbox,
+    ) {
+        let Some(neighbour) = self.faces.get(&face) else { return };
+        // Members of this implementation say so when they have told all (see `sourced`).
+        let awaited = neighbour.upstream || neighbour.networked && !neighbour.mesh;
+        if neighbour.networked {
+            self.handle_link_states(now_us, face, states, out);
+        } else if let Some(linked) = self.gossip.received(face, states, out)
+            && let Some(neighbour) = self.faces.get_mut(&face)
+            && matches!(neighbour.region, Region::South(..))
+            && neighbour.linked.as_ref() != Some(&linked)
+        {
+            neighbour.linked = Some(linked);
+            self.refresh_crossings(now_us, out);
+            self.relink(face, out);
+        }
         if awaited {
             self.neighbour_ready(face, out);
         }
     }
 
-    /// The node can be reached at other addresses than before.
+    fn handle_link_states(
+        &mut self,
+        now_us: u64,
+        face: FaceId,
+        states: Vec<LinkState>,
+        out: &mut dyn Outbox,
+    ) {
+        let Some(region) = self.network_of(face) else { return };
+        let Some(network) = self.networks.get_mut(&region) else { return };
+        match network.received(face, states, &self.config.limits, out) {
+            Ok(changes) => {
+                self.network_changed(now_us, region, changes, out);
+                self.unpark(now_us, face, out);
+            }
+            Err(violation) => out.event(Event::Refuse { face, violation }),
+        }
+    }
+
+    /// The node can be reached at other addresses than before. Neighbours are told with the next
+    /// [`Routing::handle_timeout`], which is due at once.
     pub fn set_locators(&mut self, locators: Vec<Locator>) {
-        self.gossip.set_locators(locators);
+        self.locators_changed = self.gossip.set_locators(locators);
+    }
+
+    fn tell_locators(&mut self, out: &mut dyn Outbox) {
+        if core::mem::take(&mut self.locators_changed) {
+            self.gossip.tell_self(out);
+            for network in self.networks.values_mut() {
+                network.set_locators(self.gossip.locators(), out);
+            }
+        }
+    }
+
+    /// Sets the weights that the configuration gives to links.
+    pub fn set_weights(
+        &mut self,
+        now_us: u64,
+        weights: BTreeMap<ZenohId, u16>,
+        out: &mut dyn Outbox,
+    ) {
+        self.config.weights.clone_from(&weights);
+        self.reweigh(now_us, out, |network, out| network.set_weights(weights.clone(), out));
+    }
+
+    /// A round trip to a neighbour was measured, in microseconds.
+    pub fn measured(
+        &mut self,
+        now_us: u64,
+        face: FaceId,
+        round_trip_us: u64,
+        out: &mut dyn Outbox,
+    ) {
+        self.reweigh(now_us, out, |network, out| network.measured(face, round_trip_us, out));
+    }
+
+    fn reweigh(
+        &mut self,
+        now_us: u64,
+        out: &mut dyn Outbox,
+        change: impl Fn(&mut Network, &mut dyn Outbox) -> bool,
+    ) {
+        let regions: Vec<Region> = self.networks.keys().copied().collect();
+        for region in regions {
+            let Some(network) = self.networks.get_mut(&region) else { continue };
+            if change(network, out) {
+                let changes = crate::network::Changes { graph: true, ..Default::default() };
+                self.network_changed(now_us, region, changes, out);
+            }
+        }
+    }
+
+    /// The nodes of a network and their links, for inspection; empty without one in that region.
+    pub fn network(&self, region: Region) -> Vec<NodeView> {
+        self.networks.get(&region).map_or(Vec::new(), Network::view)
+    }
+
+    /// The regions in which this node is a member of a network.
+    pub fn network_regions(&self) -> impl Iterator<Item = Region> + '_ {
+        self.networks.keys().copied()
     }
 
     /// Does what is due at `now_us`. Calling it too early is harmless.
     pub fn handle_timeout(&mut self, now_us: u64, out: &mut dyn Outbox) {
         self.expire_queries(now_us, out);
         self.expire_interests(now_us, out);
+        self.network_timeout(now_us, out);
+        self.tell_locators(out);
     }
 
     /// When [`Routing::handle_timeout`] has something to do, and what.
     pub fn next_timeout(&self) -> Option<(u64, &'static str)> {
         let query = self.queries.next_deadline_us().map(|at| (at, "query timeout"));
         let interest = self.interest_deadlines.first().map(|(at, _, _)| (*at, "interest timeout"));
-        [query, interest].into_iter().flatten().min()
+        let locators = self.locators_changed.then_some((0, "addresses have changed"));
+        [query, interest, self.schedule.deadline(), locators].into_iter().flatten().min()
     }
 
     /// The neighbour's identity and mode.
     pub fn neighbour(&self, face: FaceId) -> Option<FaceInit> {
         let face = self.faces.get(&face)?;
-        Some(FaceInit { zid: face.zid, whatami: face.whatami })
+        Some(FaceInit { mesh: face.mesh, ..FaceInit::new(face.zid, face.whatami) })
     }
 
     /// The neighbours' faces, in the order of their arrival.
@@ -212,7 +414,7 @@ impl Routing {
     }
 
     /// The declared keys of `kind` and their owners, for inspection.
-    pub fn declarations(&self, kind: crate::Kind) -> impl Iterator<Item = (&KeyExpr, Vec<FaceId>)> {
+    pub fn declarations(&self, kind: Kind) -> impl Iterator<Item = (&KeyExpr, Vec<Owner>)> {
         self.tables[kind.index()]
             .iter()
             .filter(|(_, entry)| !entry.owners.is_empty())
@@ -235,11 +437,17 @@ impl Routing {
             open_interests: self.interest_deadlines.len(),
             queries: self.queries.len(),
             routes: self.watch.len(),
+            nodes: self.networks.values().map(|network| network.len() - 1).sum(),
             ..Footprint::default()
         };
         for (_, entry) in self.tables.iter().flat_map(KeTree::iter) {
             footprint.keys += 1;
-            footprint.declarations += entry.owners.values().map(Vec::len).sum::<usize>();
+            for (owner, declarations) in &entry.owners {
+                match owner {
+                    Owner::Face(_) => footprint.declarations += declarations.len(),
+                    Owner::Node(..) => footprint.sourced += declarations.len(),
+                }
+            }
             footprint.told += entry.told.len();
         }
         for face in faces {

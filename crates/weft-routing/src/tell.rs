@@ -4,15 +4,16 @@
 //! concerned face should know with what it was told and sends the difference; so there is one rule
 //! for declaring, updating and withdrawing, and repeating it is harmless.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
 use weft_wire::QueryableInfo;
 
-use crate::entity::{Entry, Kind, Told, merge};
-use crate::face::{Face, FaceId, flows};
+use crate::entity::{Entry, Kind, Owner, Told, merge};
+use crate::face::{Face, FaceId};
 use crate::interest::Interest;
 use crate::message::{declaration, declare, named, undeclare, undeclare_unseen_token};
+use crate::network::NodeIx;
 use crate::outbox::{Event, Outbox};
 use crate::routing::Routing;
 
@@ -33,8 +34,9 @@ impl Routing {
         let mut faces = interested.clone();
         faces.extend(&self.pushed);
         if let Some(entry) = self.tables[kind.index()].get(key.as_ke()) {
-            faces.extend(entry.told.keys());
+            faces.extend(entry.told.keys().map(|(face, _)| *face));
         }
+        self.sync_networks(kind, key, out);
         for face in faces {
             if face == FaceId::LOCAL && kind != Kind::Token {
                 self.matching_event(kind, key, out);
@@ -132,7 +134,7 @@ impl Routing {
             else {
                 continue;
             };
-            if advertised(entry, &self.faces, neighbour, Kind::Token).is_some() {
+            if self.advertised(entry, neighbour, Kind::Token).is_some() {
                 self.remember_for(face, key);
             }
         }
@@ -141,7 +143,8 @@ impl Routing {
     /// Tells `face` as news of a token that it was only remembered for.
     pub(crate) fn break_silence(&mut self, face: FaceId, key: &KeyExpr, out: &mut dyn Outbox) {
         let entry = self.tables[Kind::Token.index()].get(key.as_ke());
-        if entry.and_then(|entry| entry.told.get(&face)).is_some_and(|told| told.silent) {
+        let told = entry.and_then(|entry| entry.told.get(&(face, NodeIx::SELF)));
+        if told.is_some_and(|told| told.silent) {
             self.tell(face, Kind::Token, key, QueryableInfo::default(), None, out);
         }
     }
@@ -152,11 +155,10 @@ impl Routing {
         if known.is_some_and(|entry| !entry.owners.is_empty()) {
             return;
         }
-        let from = (face, self.region(face));
         for asker in self.interested(Kind::Token, key) {
             if asker == FaceId::LOCAL {
                 self.token_event(key, false, out);
-            } else if flows(from, (asker, self.region(asker))) {
+            } else if self.faces[&asker].passes_to(&self.faces[&face]) {
                 let expr = self.faces[&asker].exprs.best(key);
                 out.send(asker, &undeclare_unseen_token(expr.as_wire()));
             }
@@ -190,7 +192,7 @@ impl Routing {
         self.faces.get(&face)?.interests.get(&id)
     }
 
-    fn sync_face(
+    pub(crate) fn sync_face(
         &mut self,
         face: FaceId,
         kind: Kind,
@@ -198,16 +200,16 @@ impl Routing {
         interested: bool,
         out: &mut dyn Outbox,
     ) {
-        let Some(neighbour) = self.faces.get(&face) else { return };
+        let Some(neighbour) = self.faces.get(&face).filter(|face| !face.networked) else { return };
         let entry = self.tables[kind.index()].get(key.as_ke());
-        let info = entry.and_then(|entry| advertised(entry, &self.faces, neighbour, kind));
-        let told = entry.and_then(|entry| entry.told.get(&face)).copied();
+        let info = entry.and_then(|entry| self.advertised(entry, neighbour, kind));
+        let told = entry.and_then(|entry| entry.told.get(&(face, NodeIx::SELF))).copied();
         match (info, told) {
             (None, Some(told)) => self.untell(face, kind, key, told, out),
             (Some(info), Some(told)) if info != told.info && kind == Kind::Queryable => {
                 self.tell(face, kind, key, info, None, out);
             }
-            (Some(info), None) if interested || neighbour.region.policy().pushes => {
+            (Some(info), None) if interested || neighbour.is_pushed_to() => {
                 self.tell(face, kind, key, info, None, out);
             }
             _ => {}
@@ -242,12 +244,13 @@ impl Routing {
     fn record_told(&mut self, face: FaceId, kind: Kind, key: &KeyExpr, info: QueryableInfo) -> u32 {
         let Some(neighbour) = self.faces.get_mut(&face) else { return 0 };
         let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
-        let told = entry.told.entry(face).or_insert(Told { id: 0, info, silent: true });
+        let told =
+            entry.told.entry((face, NodeIx::SELF)).or_insert(Told { id: 0, info, silent: true });
         if told.silent {
             *told = Told { id: neighbour.take_id(), info, silent: false };
         }
         told.info = info;
-        neighbour.told[kind.index()].insert(key.clone());
+        neighbour.knows(kind, NodeIx::SELF, key);
         told.id
     }
 
@@ -277,13 +280,13 @@ impl Routing {
         out: &mut dyn Outbox,
     ) {
         if let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke()) {
-            entry.told.remove(&face);
+            entry.told.remove(&(face, NodeIx::SELF));
         }
         if kind == Kind::Token {
             self.heard_as_news(face, key, false);
         }
         let Some(neighbour) = self.faces.get_mut(&face) else { return };
-        neighbour.told[kind.index()].remove(key);
+        neighbour.unlearns(kind, NodeIx::SELF, key);
         if face == FaceId::LOCAL {
             self.token_event(key, false, out);
         } else if told.silent {
@@ -298,9 +301,9 @@ impl Routing {
         let kind = Kind::Token.index();
         let entry = self.tables[kind].get_or_insert_with(key, Entry::default);
         let unseen = Told { id: 0, info: QueryableInfo::default(), silent: true };
-        entry.told.entry(face).or_insert(unseen);
+        entry.told.entry((face, NodeIx::SELF)).or_insert(unseen);
         if let Some(neighbour) = self.faces.get_mut(&face) {
-            neighbour.told[kind].insert(key.clone());
+            neighbour.knows(Kind::Token, NodeIx::SELF, key);
         }
     }
 
@@ -312,7 +315,7 @@ impl Routing {
         };
         let mut found = Vec::new();
         let mut visit = |key: &KeyExpr, entry: &Entry| {
-            if let Some(info) = advertised(entry, &self.faces, neighbour, kind) {
+            if let Some(info) = self.advertised(entry, neighbour, kind) {
                 found.push((key.clone(), info));
             }
         };
@@ -391,23 +394,42 @@ impl Routing {
         });
         found
     }
-}
 
-/// What `neighbour` should know of an entry; `None` if nothing.
-fn advertised(
-    entry: &Entry,
-    faces: &BTreeMap<FaceId, Face>,
-    neighbour: &Face,
-    kind: Kind,
-) -> Option<QueryableInfo> {
-    let to = (neighbour.id, neighbour.region);
-    let admits = |owner: FaceId| {
-        let own_token = kind == Kind::Token && owner == to.0 && to.1.policy().brokers;
-        own_token || faces.get(&owner).is_some_and(|face| flows((owner, face.region), to))
-    };
-    if kind == Kind::Queryable {
-        entry.merged(admits)
-    } else {
-        entry.owners.keys().any(|owner| admits(*owner)).then(QueryableInfo::default)
+    /// Whether what `owner` sends may reach `neighbour` through this node, unless both are members of
+    /// the same network.
+    pub(crate) fn passes(&self, owner: Owner, neighbour: &Face) -> bool {
+        match owner {
+            Owner::Face(face) => {
+                self.faces.get(&face).is_some_and(|face| face.passes_to(neighbour))
+            }
+            Owner::Node(region, node) => {
+                region != neighbour.region
+                    && neighbour.crossing.to_north()
+                    && self.networks[&region]
+                        .zid_of(node)
+                        .is_some_and(|zid| !neighbour.is_linked_with(zid))
+            }
+        }
+    }
+
+    /// What `neighbour` should know of an entry; `None` if nothing.
+    fn advertised(&self, entry: &Entry, neighbour: &Face, kind: Kind) -> Option<QueryableInfo> {
+        let admits = |owner: Owner| {
+            let own_token = kind == Kind::Token
+                && owner == Owner::Face(neighbour.id)
+                && neighbour.region.brokers();
+            own_token
+                || match owner {
+                    Owner::Face(face) => {
+                        self.faces.get(&face).is_some_and(|face| neighbour.passes_to(face))
+                    }
+                    Owner::Node(..) => self.passes(owner, neighbour),
+                }
+        };
+        if kind == Kind::Queryable {
+            entry.merged(admits)
+        } else {
+            entry.owners.keys().any(|owner| admits(*owner)).then(QueryableInfo::default)
+        }
     }
 }

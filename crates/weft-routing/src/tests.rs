@@ -6,6 +6,7 @@ mod gossip;
 mod interests;
 mod limits;
 mod model;
+mod networks;
 mod queries;
 mod tokens;
 
@@ -20,8 +21,8 @@ use weft_wire::{
 };
 
 use crate::{
-    Event, FaceId, FaceInit, GossipConfig, Kind, KindSet, Limits, LocalInterest, LocalInterestMode,
-    Outbox, QueryPlan, QueryRequest, QueryScope, RefusedFace, Routing, RoutingConfig,
+    Event, FaceId, FaceInit, Kind, KindSet, LocalInterest, LocalInterestMode, Outbox, QueryPlan,
+    QueryRequest, QueryScope, RefusedFace, Routing, RoutingConfig,
 };
 
 /// Takes what routing says, each message as its bytes.
@@ -50,6 +51,7 @@ pub(super) struct Bench {
     pub(super) now_us: u64,
 }
 
+/// That of [`RoutingConfig::new`].
 pub(super) const INTERESTS_TIMEOUT_US: u64 = 10_000_000;
 pub(super) const NONE: QueryableInfo = QueryableInfo { complete: false, distance: 0 };
 
@@ -59,19 +61,8 @@ impl Bench {
     }
 
     pub(super) fn with(whatami: WhatAmI, change: impl FnOnce(&mut RoutingConfig)) -> Self {
-        let mut config = RoutingConfig {
-            zid: zid("a1"),
-            whatami,
-            interests_timeout_us: INTERESTS_TIMEOUT_US,
-            limits: Limits::default(),
-            gossip: GossipConfig {
-                enabled: false,
-                target: WhatAmIMatcher::from(WhatAmI::Router) | WhatAmI::Peer,
-                locators: Vec::new(),
-                first_sn: 1,
-            },
-            hash_seed: 0,
-        };
+        let mut config = RoutingConfig::new(zid("a1"), whatami);
+        config.gossip.target = WhatAmIMatcher::from(WhatAmI::Router) | WhatAmI::Peer;
         change(&mut config);
         Self { routing: Routing::new(config), out: Recorder::default(), now_us: 0 }
     }
@@ -85,12 +76,16 @@ impl Bench {
 
     pub(super) fn arrival(&mut self, whatami: WhatAmI) -> Result<FaceId, RefusedFace> {
         let face = self.routing.next_face();
-        let init = FaceInit { zid: zid(&format!("b{}", face.0)), whatami };
-        self.routing.face_up(face, init, &mut self.out).map(|()| face)
+        let init = FaceInit::new(zid(&format!("b{}", face.0)), whatami);
+        self.arrives(face, init).map(|()| face)
+    }
+
+    pub(super) fn arrives(&mut self, face: FaceId, init: FaceInit) -> Result<(), RefusedFace> {
+        self.routing.face_up(self.now_us, face, init, &mut self.out)
     }
 
     pub(super) fn departure(&mut self, face: FaceId) {
-        self.routing.face_down(face, &mut self.out);
+        self.routing.face_down(self.now_us, face, &mut self.out);
     }
 
     /// The neighbour sends a message.
@@ -98,14 +93,14 @@ impl Bench {
         let now_us = self.now_us;
         match message {
             NetworkMessage::Declare(declare) => {
-                self.routing.handle_declare(face, declare, &mut self.out);
+                self.routing.handle_declare(now_us, face, declare, &mut self.out);
             }
             NetworkMessage::Interest(interest) => {
                 self.routing.handle_interest(now_us, face, interest, &mut self.out);
             }
             NetworkMessage::Oam(oam) => {
                 let weft_wire::OamBody::ZBuf(body) = oam.body else { panic!("{oam:?}") };
-                self.routing.handle_gossip(face, body, &mut self.out);
+                self.routing.handle_oam(now_us, face, (oam.id, body), &mut self.out);
             }
             other => panic!("not for routing: {other:?}"),
         }
@@ -207,6 +202,7 @@ impl Bench {
     ) -> QueryPlan {
         let request = QueryRequest {
             source,
+            node_id: 0,
             source_id: 7,
             key: &key(text),
             target,
@@ -219,7 +215,7 @@ impl Bench {
 
     /// The faces that a sample reaches.
     pub(super) fn route(&mut self, source: FaceId, text: &str) -> Vec<u32> {
-        let route = self.routing.data_route(source, &key(text));
+        let route = self.routing.data_route(source, 0, &key(text));
         let local = route.local.then_some(FaceId::LOCAL.0);
         local.into_iter().chain(route.hops.iter().map(|hop| hop.face.0)).collect()
     }
@@ -287,7 +283,11 @@ fn words(message: &NetworkMessage<'_>) -> String {
     match message {
         NetworkMessage::Declare(declare) => {
             let answer = declare.interest_id.map_or(String::new(), |id| format!("answer {id}: "));
-            format!("{answer}{}", declaration_words(&declare.body))
+            let source = match declare.node_id {
+                0 => String::new(),
+                node_id => format!(" for {node_id}"),
+            };
+            format!("{answer}{}{source}", declaration_words(&declare.body))
         }
         NetworkMessage::Interest(it) => {
             let kinds = [(it.options.subscribers, 'S'), (it.options.queryables, 'Q')];

@@ -75,7 +75,7 @@ impl RuntimePlane<'_> {
             express: push.qos.express(),
         };
         for hop in &route.hops {
-            let message = Push { wire_expr: hop.expr.as_wire(), node_id: 0, ..*push };
+            let message = Push { wire_expr: hop.expr.as_wire(), node_id: hop.node_id, ..*push };
             hop.transport.sender.append(&message, qos, || self.dirty.flush());
             self.dirty.touch(&hop.transport);
         }
@@ -97,8 +97,8 @@ impl RuntimePlane<'_> {
 impl Plane for RuntimePlane<'_> {
     type Route = Arc<Route>;
 
-    fn route(&mut self, face: FaceId, expr: WireExpr<'_>) -> Option<Arc<Route>> {
-        self.shared.received_route(face, expr)
+    fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Arc<Route>> {
+        self.shared.received_route(face, node_id, expr)
     }
 
     #[inline]

@@ -131,6 +131,7 @@ impl Shared {
             };
             for hop in &route.hops {
                 push.wire_expr = hop.expr.as_wire();
+                push.node_id = hop.node_id;
                 hop.transport.sender.send(&push, qos);
             }
         }

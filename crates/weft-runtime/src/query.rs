@@ -174,12 +174,20 @@ impl Drop for QueryHandle {
     }
 }
 
+/// A neighbour that gets a query.
+struct Asked {
+    transport: Arc<Transport>,
+    id: u32,
+    expr: RouteExpr,
+    node_id: u16,
+}
+
 /// What is decided about a query under the control lock.
 struct Decided {
     /// Too many queries are pending.
     refused: bool,
     local: Option<(u32, Vec<u32>)>,
-    hops: Vec<(Arc<Transport>, u32, RouteExpr)>,
+    hops: Vec<Asked>,
 }
 
 impl Shared {
@@ -203,6 +211,7 @@ impl Shared {
         );
         let decided = self.decide(QueryRequest {
             source: face,
+            node_id: request.node_id,
             source_id: request.id,
             key: &key,
             target: request.target,
@@ -216,11 +225,11 @@ impl Shared {
         if decided.local.is_none() && decided.hops.is_empty() {
             return self.end_at_once(face, request.id, request.qos, dirty);
         }
-        for (transport, id, expr) in &decided.hops {
+        for Asked { transport, id, expr, node_id } in &decided.hops {
             let message = Request {
                 id: *id,
                 wire_expr: expr.as_wire(),
-                node_id: 0,
+                node_id: *node_id,
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };
@@ -234,6 +243,7 @@ impl Shared {
     pub(crate) fn ask(self: &Arc<Self>, id: u32, query: &QueryArgs<'_>) {
         let decided = self.decide(QueryRequest {
             source: FaceId::LOCAL,
+            node_id: 0,
             source_id: id,
             key: query.key,
             target: query.target,
@@ -250,7 +260,7 @@ impl Shared {
         if decided.local.is_none() && decided.hops.is_empty() {
             return self.query_ended(id);
         }
-        for (transport, id, expr) in &decided.hops {
+        for Asked { transport, id, expr, node_id } in &decided.hops {
             let message = Request {
                 id: *id,
                 wire_expr: expr.as_wire(),
@@ -260,7 +270,7 @@ impl Shared {
                 target: query.target,
                 budget: None,
                 timeout_ms: Some(query.timeout_us / 1000),
-                node_id: 0,
+                node_id: *node_id,
                 body: RequestBody::Query(query.body),
             };
             transport.sender.send(&message, answer_qos(query.qos));
@@ -274,8 +284,8 @@ impl Shared {
             let plan = node.open_query(now_us(), request);
             let local = plan.local.map(|id| (id, node.local_queryables(source, key, target)));
             let hops = plan.hops.into_iter().filter_map(|hop| {
-                let transport = ports.tables.transports.get(&hop.face)?;
-                Some((Arc::clone(transport), hop.id, hop.expr))
+                let transport = Arc::clone(ports.tables.transports.get(&hop.face)?);
+                Some(Asked { transport, id: hop.id, expr: hop.expr, node_id: hop.node_id })
             });
             Decided { refused: plan.refused, local, hops: hops.collect() }
         })

@@ -125,6 +125,8 @@ impl Local {
 pub(crate) struct RouteHop {
     pub(crate) transport: Arc<Transport>,
     pub(crate) expr: RouteExpr,
+    /// Where a sample entered the neighbour's network; 0 if it does here, or there is none.
+    pub(crate) node_id: u16,
 }
 
 /// Where the samples of one key from one source go.

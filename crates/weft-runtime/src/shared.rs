@@ -355,10 +355,15 @@ impl Shared {
 
     /// The route of what a neighbour sends on `expr`.
     #[cold]
-    pub(crate) fn received_route(&self, face: FaceId, expr: WireExpr<'_>) -> Option<Arc<Route>> {
+    pub(crate) fn received_route(
+        &self,
+        face: FaceId,
+        node_id: u16,
+        expr: WireExpr<'_>,
+    ) -> Option<Arc<Route>> {
         let mut control = self.lock();
         match control.node.resolve(face, expr) {
-            Ok(key) => Some(control.route(face, &key)),
+            Ok(key) => Some(control.route(face, node_id, &key)),
             Err(error) => {
                 tracing::debug!(?face, %error, "dropping a sample");
                 None
@@ -369,7 +374,7 @@ impl Shared {
     /// The route of what this session sends on `key`.
     #[cold]
     pub(crate) fn own_route(&self, key: &KeyExpr) -> Arc<Route> {
-        self.lock().route(FaceId::LOCAL, key)
+        self.lock().route(FaceId::LOCAL, 0, key)
     }
 
     /// Lets go of routes that are out of date, and with them of the subscribers in them. A link that
@@ -411,8 +416,8 @@ impl Shared {
 }
 
 impl Control {
-    fn route(&mut self, source: FaceId, key: &KeyExpr) -> Arc<Route> {
-        let found = self.node.data_route(source, key);
+    fn route(&mut self, source: FaceId, node_id: u16, key: &KeyExpr) -> Arc<Route> {
+        let found = self.node.data_route(source, node_id, key);
         let locals = found
             .subscribers
             .iter()
@@ -424,7 +429,7 @@ impl Control {
             .into_iter()
             .filter_map(|hop| {
                 let transport = Arc::clone(self.tables.transports.get(&hop.face)?);
-                Some(RouteHop { transport, expr: hop.expr })
+                Some(RouteHop { transport, expr: hop.expr, node_id: hop.node_id })
             })
             .collect();
         Arc::new(Route { key: found.route.key, validity: found.route.validity, locals, hops })

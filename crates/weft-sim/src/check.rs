@@ -9,6 +9,7 @@ pub(crate) mod delivery;
 pub(crate) mod memory;
 pub(crate) mod order;
 pub(crate) mod query;
+pub(crate) mod rerouting;
 pub(crate) mod subscription;
 
 use core::fmt;

@@ -263,7 +263,7 @@ impl Sim {
         let cached = running.publishing.get(key);
         let route = match cached.filter(|route| !weft_node::CachedRoute::is_stale(*route)) {
             Some(route) => route.clone(),
-            None => Route(Rc::new(running.node.data_route(FaceId::LOCAL, key))),
+            None => Route(Rc::new(running.node.data_route(FaceId::LOCAL, 0, key))),
         };
         running.publishing.insert(key.clone(), route.clone());
         let body = match payload {
@@ -304,6 +304,7 @@ impl Sim {
             reliable: sending.reliability == Reliability::Reliable,
         };
         self.logs.puts.insert(put, PutOrigin { stream });
+        self.checks.rerouting.published(self.now_us, put);
         put
     }
 

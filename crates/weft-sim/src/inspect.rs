@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weft_node::{Footprint, Kind, NodeFootprint};
+use weft_node::{Footprint, Kind, NodeFootprint, Owner, Region, Routing};
 use weft_wire::WhatAmI;
 
 use crate::check::convergence::{Entity, Model, ModelNode, Wish};
@@ -143,8 +143,16 @@ impl Sim {
                 history: it.history,
             });
             let wishes = senders.chain(watchers).collect();
-            let mode = host.blueprint.config.whatami;
-            model.nodes.insert(number, ModelNode { mode, entities, wishes });
+            let config = &host.blueprint.config;
+            let node = ModelNode {
+                zid: config.zid,
+                mode: config.whatami,
+                mesh: config.handshake.mesh,
+                gossips: config.gossip.enabled,
+                entities,
+                wishes,
+            };
+            model.nodes.insert(number, node);
         }
         for host in model.nodes.keys() {
             for other in self.neighbours(NodeRef(*host)) {
@@ -167,9 +175,18 @@ impl Sim {
             self.fail(&format!("connected on one side only: {one_sided:?}"));
         }
         for &(node, from) in &model.links {
-            let told = self.told(node, from);
-            let verdict = model.compare(node, from, &told);
-            self.must(verdict);
+            if !model.networked(node, from) && !model.is_closed(node, from) {
+                let verdict = model.compare(node, from, &self.told(node, from));
+                self.must(verdict);
+            }
+        }
+        for node in model.nodes.keys() {
+            let leaves = model.leaves(*node);
+            let leaves = leaves.iter().filter(|(_, host)| *host != node).map(|(leaf, _)| *leaf);
+            for member in model.members(*node).into_iter().chain(leaves) {
+                let verdict = model.compare_member(*node, member, &self.sourced(*node, member));
+                self.must(verdict);
+            }
         }
         for host in model.nodes.keys() {
             self.verify_tokens(&model, *host);
@@ -182,17 +199,19 @@ impl Sim {
         let routing = running.node.routing();
         let zid = self.hosts[from].zid();
         let faces = running.node.neighbours().filter(|it| it.zid == zid).map(|it| it.face);
-        let faces: BTreeSet<_> = faces.collect();
-        let mut told = BTreeSet::new();
-        for kind in [Kind::Subscriber, Kind::Queryable, Kind::Token] {
-            let declared = routing.declarations(kind);
-            let from_there =
-                declared.filter(|(_, owners)| owners.iter().any(|face| faces.contains(face)));
-            told.extend(from_there.map(|(key, _)| Entity { kind, key: key.clone() }));
-        }
-        told
+        let faces: BTreeSet<_> = faces.map(Owner::Face).collect();
+        declared_by(routing, |owner| faces.contains(&owner))
     }
 
+    /// What a node believes another member of its network to own.
+    fn sourced(&self, node: HostId, member: HostId) -> BTreeSet<Entity> {
+        let Some(running) = self.hosts[node].running.as_ref() else { return BTreeSet::new() };
+        let routing = running.node.routing();
+        let (zid, region) = (self.hosts[member].zid(), Region::North);
+        let number = routing.network(region).iter().find(|it| it.zid == zid).map(|it| it.number);
+        let Some(number) = number else { return BTreeSet::new() };
+        declared_by(routing, |owner| owner == Owner::Node(region, number))
+    }
     fn verify_tokens(&self, model: &Model, host: HostId) {
         let Some(running) = self.hosts[host].running.as_ref() else { return };
         let reached = model.reached(host).into_iter().chain([host]);
@@ -353,4 +372,15 @@ impl Sim {
             }
         });
     }
+}
+
+/// What the owners have declared of whom this is true.
+fn declared_by(routing: &Routing, is_meant: impl Fn(Owner) -> bool) -> BTreeSet<Entity> {
+    let mut found = BTreeSet::new();
+    for kind in [Kind::Subscriber, Kind::Queryable, Kind::Token] {
+        let declared = routing.declarations(kind);
+        let of_those = declared.filter(|(_, owners)| owners.iter().any(|owner| is_meant(*owner)));
+        found.extend(of_those.map(|(key, _)| Entity { kind, key: key.clone() }));
+    }
+    found
 }

@@ -31,9 +31,9 @@ pub(crate) struct SimPlane<'a> {
 impl Plane for SimPlane<'_> {
     type Route = Route;
 
-    fn route(&mut self, face: FaceId, expr: WireExpr<'_>) -> Option<Route> {
+    fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Route> {
         let key = self.node.resolve(face, expr).ok()?;
-        Some(Route(Rc::new(self.node.data_route(face, &key))))
+        Some(Route(Rc::new(self.node.data_route(face, node_id, &key))))
     }
 
     fn deliver(&mut self, _face: FaceId, route: &Route, sample: Arrival<'_>) {
@@ -55,10 +55,9 @@ impl Plane for SimPlane<'_> {
         };
         let put = put_id(push);
         for hop in hops {
-            let expr = hop.expr.as_wire();
             let message = match &restamped {
-                None => forwarded(push, raw_body, expr),
-                Some(push) => Push { wire_expr: expr, node_id: 0, ..*push },
+                None => forwarded(push, raw_body, hop),
+                Some(push) => Push { wire_expr: hop.expr.as_wire(), node_id: hop.node_id, ..*push },
             };
             self.forward(hop.face, &message, class(push.qos, reliability));
             self.driver.facts.extend(put.map(|put| Fact::Sent { put, face: hop.face }));
@@ -96,6 +95,7 @@ impl SimPlane<'_> {
         let default_us = self.node.config().queries_timeout_us;
         let asked = QueryRequest {
             source: face,
+            node_id: request.node_id,
             source_id: request.id,
             key: &key,
             target: request.target,
@@ -111,7 +111,7 @@ impl SimPlane<'_> {
             let message = Request {
                 id: hop.id,
                 wire_expr: hop.expr.as_wire(),
-                node_id: 0,
+                node_id: hop.node_id,
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };

@@ -53,6 +53,7 @@ impl Sim {
             let id = node.next_entity();
             let request = QueryRequest {
                 source: FaceId::LOCAL,
+                node_id: 0,
                 source_id: id,
                 key: &key,
                 target: get.target,

@@ -11,6 +11,7 @@ use weft_node::{DialId, FaceId};
 use crate::agenda::Agenda;
 use crate::check::{
     Verdict, circles::Circles, delivery::Deliveries, memory, order::Order, query::Queries,
+    rerouting::Rerouting,
 };
 use crate::fact::{PutId, ReplyIn, Sample};
 use crate::host::{Host, Running};
@@ -106,6 +107,7 @@ pub(crate) struct Checks {
     pub(crate) queries: Queries,
     pub(crate) circles: Circles,
     pub(crate) deliveries: Deliveries,
+    pub(crate) rerouting: Rerouting,
 }
 
 /// A network of nodes in one thread and in virtual time. See the [crate] documentation.
@@ -208,6 +210,7 @@ impl Sim {
                 self.fail(&format!("the network does not come to rest: {}", self.business()));
             }
         }
+        self.checks.rerouting.settled();
         let verdict = self.checks.deliveries.settled();
         self.must(verdict);
     }
@@ -326,11 +329,13 @@ impl Sim {
             let state = if host.running.is_some() { "runs" } else { "is down" };
             let _ = write!(
                 text,
-                "\n  {number} = {} ({}, {}), life {}, {state}",
+                "\n  {number} = {} ({}{}, {}), life {}, {state}, linked with {:?}",
                 host.name,
+                if host.blueprint.config.handshake.mesh { "mesh " } else { "" },
                 host.blueprint.config.whatami,
                 host.zid(),
-                host.life
+                host.life,
+                self.neighbours(NodeRef(number)).iter().map(|node| node.0).collect::<Vec<_>>(),
             );
         }
         panic!("{text}");

@@ -115,6 +115,11 @@ impl NodeBuilder<'_> {
         })
     }
 
+    /// Is no member of a network of peers and routers, like a node of another implementation.
+    pub fn no_mesh(self) -> Self {
+        self.configure(|config| config.handshake.mesh = false)
+    }
+
     /// Of two peers that find each other, the one with the greater id dials.
     pub fn greater_zid(self) -> Self {
         self.configure(|config| {

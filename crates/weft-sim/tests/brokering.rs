@@ -77,12 +77,13 @@ fn every_peer_of_a_clique_gets_a_sample_once() {
     });
 }
 
-/// Peers in a line, without the third side: a peer does not forward between peers.
+/// Peers in a line, without the third side: outside of a mesh, a peer does not forward between peers.
 #[test]
-fn a_peer_does_not_forward_between_peers() {
+fn a_peer_does_not_forward_between_peers_that_are_no_mesh() {
     Sim::seeds(0..20).run(|sim| {
         let b = sim.peer("b").no_gossip().start();
-        let [a, c] = ["a", "c"].map(|name| sim.peer(name).no_gossip().connect([b]).start());
+        let [a, c] =
+            ["a", "c"].map(|name| sim.peer(name).no_mesh().no_gossip().connect([b]).start());
         let (at_b, at_c) = (sim.subscribe(b, "k"), sim.subscribe(c, "k"));
         sim.settle();
         sim.put_expected(a, "k", b"x");
@@ -92,13 +93,13 @@ fn a_peer_does_not_forward_between_peers() {
     });
 }
 
-/// Peers on one router that are not linked: nothing, rather than twice.
+/// Peers on one router that do not say with whom they are linked: nothing, rather than twice.
 #[test]
-fn a_router_does_not_forward_between_unlinked_peers() {
+fn a_router_does_not_forward_between_peers_that_may_be_linked() {
     Sim::seeds(0..20).run(|sim| {
         let router = sim.router("r").start();
         let [p1, p2] =
-            ["p1", "p2"].map(|name| sim.peer(name).no_autoconnect().connect([router]).start());
+            ["p1", "p2"].map(|name| sim.peer(name).no_mesh().no_gossip().connect([router]).start());
         let client = sim.client("c").connect([router]).start();
         let (at_peer, at_client) = (sim.subscribe(p2, "k"), sim.subscribe(client, "k"));
         sim.settle();

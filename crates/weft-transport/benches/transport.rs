@@ -24,6 +24,7 @@ fn negotiated() -> Negotiated {
         sn_rx_initial: 0,
         sn_tx_initial: 0,
         patch: 1,
+        mesh: false,
         region_name: None,
         remote_bound: None,
     }

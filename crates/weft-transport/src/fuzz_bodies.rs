@@ -87,6 +87,7 @@ pub fn rx(input: &[u8]) {
         sn_rx_initial: 0,
         sn_tx_initial: 0,
         patch: choice >> 1 & 1,
+        mesh: false,
         region_name: None,
         remote_bound: None,
     };

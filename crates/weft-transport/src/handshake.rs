@@ -66,6 +66,9 @@ pub struct HandshakeConfig {
     pub compression: bool,
     /// Patch level, at most [`PATCH`].
     pub patch: u8,
+    /// Whether to route as a member of a network of peers and routers, where the other side does,
+    /// too.
+    pub mesh: bool,
     /// The region that this node is in, 1 to 32 bytes.
     pub region_name: Option<String>,
     /// On which side of this node, as a gateway, the peer is. Only gateways say so.
@@ -86,6 +89,7 @@ impl HandshakeConfig {
             qos: true,
             compression: false,
             patch: PATCH,
+            mesh: false,
             region_name: None,
             remote_bound: None,
         }
@@ -105,6 +109,7 @@ impl HandshakeConfig {
                 compression: self.compression,
                 patch: self.patch.min(PATCH),
                 region_name: self.region_name.as_deref(),
+                capabilities: if self.mesh { InitExts::CAPABILITY_MESH } else { 0 },
                 ..InitExts::default()
             },
         }
@@ -155,6 +160,8 @@ pub struct Negotiated {
     pub sn_tx_initial: u64,
     /// Patch level of both.
     pub patch: u8,
+    /// Both sides route as members of a network.
+    pub mesh: bool,
     /// The region that the peer is in, if it says.
     pub region_name: Option<String>,
     /// On which side of the peer, as a gateway, this node is, if it says.
@@ -178,6 +185,7 @@ impl Negotiated {
             sn_rx_initial: 0,
             sn_tx_initial: SN_INITIAL,
             patch: agreed.exts.patch,
+            mesh: agreed.exts.capabilities & InitExts::CAPABILITY_MESH != 0,
             region_name: agreed.exts.region_name.map(String::from),
             remote_bound: None,
         }

@@ -129,6 +129,7 @@ fn check(a: &HandshakeConfig, b: &HandshakeConfig, link: LinkParams) {
         sn_rx_initial: SN_INITIAL,
         sn_tx_initial: SN_INITIAL,
         patch: a.patch.min(b.patch),
+        mesh: a.mesh && b.mesh,
         region_name: peer.region_name.clone(),
         remote_bound: peer.remote_bound,
     };
@@ -139,6 +140,7 @@ fn check(a: &HandshakeConfig, b: &HandshakeConfig, link: LinkParams) {
 #[test]
 fn what_only_one_side_says_reaches_the_other() {
     let a = HandshakeConfig {
+        mesh: true,
         whatami: WhatAmI::Client,
         lease_ms: 1500,
         region_name: Some("north".into()),
@@ -152,6 +154,7 @@ fn what_only_one_side_says_reaches_the_other() {
     };
     check(&a, &b, TCP);
     check(&b, &a, TCP);
+    check(&a, &HandshakeConfig { mesh: true, ..b }, TCP);
 }
 
 #[test]

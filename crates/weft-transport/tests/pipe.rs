@@ -178,6 +178,7 @@ fn negotiated(batch_size: u16, bits: Bits, qos: bool, patch: u8) -> Negotiated {
         sn_rx_initial: 0,
         sn_tx_initial: 0,
         patch,
+        mesh: false,
         region_name: None,
         remote_bound: None,
     }

@@ -190,6 +190,7 @@ fn transport(sn: u64, qos: bool) -> RxHalf {
         sn_rx_initial: sn,
         sn_tx_initial: 0,
         patch: 1,
+        mesh: false,
         region_name: None,
         remote_bound: None,
     };

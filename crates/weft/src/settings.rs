@@ -100,6 +100,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         target: gossip.target,
         locators: Vec::new(),
         first_sn: chance.first_sn,
+        multihop: false,
     };
     node.gossip_autoconnect = autoconnect(gossip.autoconnect);
     node.interests_timeout_us = us(config.interests_timeout);

@@ -37,15 +37,15 @@ pub(super) struct FuzzPlane<'a> {
 impl Plane for FuzzPlane<'_> {
     type Route = Arc<Route>;
 
-    fn route(&mut self, face: FaceId, expr: WireExpr<'_>) -> Option<Arc<Route>> {
+    fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Arc<Route>> {
         let key = self.node.resolve(face, expr).ok()?;
-        Some(Arc::new(Route(self.node.data_route(face, &key))))
+        Some(Arc::new(Route(self.node.data_route(face, node_id, &key))))
     }
 
     fn deliver(&mut self, face: FaceId, route: &Arc<Route>, sample: Arrival<'_>) {
         for hop in &route.0.route.hops {
             assert_ne!(hop.face, face, "nobody gets back what it sent");
-            let push = forwarded(sample.push, sample.raw_body, hop.expr.as_wire());
+            let push = forwarded(sample.push, sample.raw_body, hop);
             self.outside.send(hop.face, &NetworkMessage::Push(push));
         }
     }
@@ -72,6 +72,7 @@ impl FuzzPlane<'_> {
         };
         let asked = QueryRequest {
             source: face,
+            node_id: request.node_id,
             source_id: request.id,
             key: &key,
             target: request.target,
@@ -88,7 +89,7 @@ impl FuzzPlane<'_> {
             let message = Request {
                 id: hop.id,
                 wire_expr: hop.expr.as_wire(),
-                node_id: 0,
+                node_id: hop.node_id,
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };

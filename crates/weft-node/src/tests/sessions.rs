@@ -33,7 +33,7 @@ impl Bench {
     }
 
     fn subscribers(&mut self, source: FaceId, text: &str) -> Vec<u32> {
-        self.node.data_route(source, &key(text)).subscribers
+        self.node.data_route(source, 0, &key(text)).subscribers
     }
 }
 
@@ -74,7 +74,7 @@ fn subscribers_get_samples_of_the_origins_that_they_want() {
     router.subscribe(3, "*", Locality::Any);
     assert_eq!(router.subscribers(FaceId::LOCAL, "k"), [1, 3]);
     assert_eq!(router.subscribers(FaceId(1), "k"), [2, 3]);
-    let route = router.node.data_route(FaceId::LOCAL, &key("k"));
+    let route = router.node.data_route(FaceId::LOCAL, 0, &key("k"));
     router.subscribe(4, "k", Locality::SessionLocal);
     assert!(route.route.validity.is_stale(), "though no neighbour hears of it");
 }
@@ -87,6 +87,7 @@ fn queryables_are_chosen_by_origin_and_completeness() {
     router.queryable(2, "q/1", false, Locality::Any);
     let mut asked = |source, target| {
         let request = QueryRequest {
+            node_id: 0,
             source,
             source_id: 1,
             key: &key("q/1"),

@@ -10,9 +10,8 @@ use weft_wire::{
 };
 
 use crate::{
-    DataRoute, Event, FaceId, FaceInit, Footprint, GossipConfig, Kind, KindSet, Limits,
-    LocalInterest, LocalInterestMode, Outbox, QueryRequest, QueryScope, RouteExpr, Routing,
-    RoutingConfig,
+    DataRoute, Event, FaceId, FaceInit, Footprint, Kind, KindSet, Limits, LocalInterest,
+    LocalInterestMode, Outbox, QueryRequest, QueryScope, RouteExpr, Routing, RoutingConfig,
 };
 
 /// So small that a short input exceeds each of them.
@@ -23,6 +22,10 @@ const LIMITS: Limits = Limits {
     key_expr_len_max: 64,
     key_expr_chunks_max: 10,
     key_memory_max: 8_000,
+    sourced_max: 3,
+    network_key_memory_max: 8_000,
+    network_nodes_max: 8,
+    network_links_max: 40,
 };
 const FACES_MAX: usize = 6;
 const ROUTES_HELD: usize = 4;
@@ -34,7 +37,7 @@ pub(super) struct World {
     out: Neighbours,
     pub(super) now_us: u64,
     /// Routes in use at some reader or publisher, with their source.
-    held: VecDeque<(FaceId, DataRoute)>,
+    held: VecDeque<((FaceId, u16), DataRoute)>,
     /// The session's declarations.
     declared: BTreeSet<(Kind, u32)>,
     /// The session's interests; true for standing ones.
@@ -43,19 +46,10 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(whatami: WhatAmI, gossip: bool) -> Self {
-        let config = RoutingConfig {
-            zid: zid(0xa0),
-            whatami,
-            interests_timeout_us: 5_000_000,
-            limits: LIMITS,
-            gossip: GossipConfig {
-                enabled: gossip,
-                target: WhatAmIMatcher::ALL,
-                locators: Vec::new(),
-                first_sn: 1,
-            },
-            hash_seed: 1,
-        };
+        let mut config = RoutingConfig::new(zid(0xa0), whatami);
+        config.limits = LIMITS;
+        config.gossip.enabled = gossip;
+        config.gossip.target = WhatAmIMatcher::ALL;
         Self {
             routing: Routing::new(config),
             out: Neighbours::default(),
@@ -84,20 +78,26 @@ impl World {
     }
 
     pub(super) fn arrive(&mut self, whatami: WhatAmI) {
-        if self.out.up.len() >= FACES_MAX || self.routing.admits(whatami).is_err() {
+        let face = self.routing.next_face();
+        // Every other peer is a member of the network.
+        let mesh = face.0 % 2 == 0 && whatami != WhatAmI::Client;
+        let init = FaceInit { mesh, ..FaceInit::new(zid(1 + face.0 as u8 % 100), whatami) };
+        if self.out.up.len() >= FACES_MAX || self.routing.admits(&init).is_err() {
             return;
         }
-        let face = self.routing.next_face();
         self.out.up.insert(face);
-        let init = FaceInit { zid: zid(1 + face.0 as u8 % 100), whatami };
-        self.call(|routing, out| routing.face_up(face, init, out).expect("it was admitted"));
+        let now_us = self.now_us;
+        self.call(|routing, out| {
+            routing.face_up(now_us, face, init, out).expect("it was admitted");
+        });
         assert_eq!(self.routing.neighbour(face), Some(init));
     }
 
     /// From here on nothing may be sent to the neighbour.
     pub(super) fn depart(&mut self, face: FaceId) {
         if self.out.forget(face) {
-            self.call(|routing, out| routing.face_down(face, out));
+            let now_us = self.now_us;
+            self.call(|routing, out| routing.face_down(now_us, face, out));
         }
     }
 
@@ -148,7 +148,16 @@ impl World {
             _ => QueryScope::Any,
         };
         let qos = Qos::REQUEST;
-        let request = QueryRequest { source, source_id, key, target, qos, timeout_us, scope };
+        let request = QueryRequest {
+            source,
+            node_id: u16::from(bits >> 4),
+            source_id,
+            key,
+            target,
+            qos,
+            timeout_us,
+            scope,
+        };
         let own = (bits & 4 != 0).then_some(QueryableInfo { complete: bits & 8 != 0, distance: 0 });
         let plan = self.routing.open_query(self.now_us, request, own);
         if !plan.is_empty() {
@@ -188,14 +197,14 @@ impl World {
     }
 
     /// A reader or publisher asks for a route and keeps it for a while.
-    pub(super) fn route(&mut self, source: FaceId, key: &KeyExpr) {
-        let route = self.routing.data_route(source, key);
+    pub(super) fn route(&mut self, source: FaceId, node_id: u16, key: &KeyExpr) {
+        let route = self.routing.data_route(source, node_id, key);
         assert!(!route.local || source != FaceId::LOCAL);
         assert!(route.hops.is_sorted_by(|a, b| a.face < b.face), "each face once");
         for hop in &route.hops {
             assert!(hop.face != source && self.out.up.contains(&hop.face));
         }
-        self.held.push_back((source, route));
+        self.held.push_back(((source, node_id), route));
         if self.held.len() > ROUTES_HELD {
             self.held.pop_front();
         }
@@ -220,6 +229,8 @@ impl World {
         let faces = self.out.up.len();
         assert_eq!(footprint.faces, faces);
         assert_eq!(footprint.queries, self.out.queries.values().sum::<usize>());
+        assert!(footprint.sourced <= faces * LIMITS.sourced_max);
+        assert!(footprint.nodes <= LIMITS.network_nodes_max + faces + 1);
         assert!(footprint.declarations <= faces * LIMITS.declarations_max + self.declared.len());
         assert!(footprint.interests <= faces * LIMITS.interests_max + self.wanted.len());
         assert!(footprint.open_interests <= footprint.interests, "{footprint:?}");
@@ -230,7 +241,7 @@ impl World {
         assert!(!waits || self.routing.next_timeout().is_some(), "nothing waits for ever");
         let held = core::mem::take(&mut self.held);
         for (source, route) in held.into_iter().filter(|(_, route)| !route.validity.is_stale()) {
-            let anew = self.routing.data_route(source, &route.key);
+            let anew = self.routing.data_route(source.0, source.1, &route.key);
             let faces = |route: &DataRoute| route.hops.iter().map(|hop| hop.face).collect();
             let (before, now): (Vec<FaceId>, Vec<FaceId>) = (faces(&route), faces(&anew));
             assert_eq!((before, route.local), (now, anew.local), "{} from {source:?}", route.key);

@@ -7,10 +7,10 @@ use super::*;
 use serde_json::Value;
 use weft_wire::{LinkStateList, Oam, OamBody, TransportMessage};
 
-struct Capture(Vec<Value>);
+pub(super) struct Capture(Vec<Value>);
 
 impl Capture {
-    fn routing() -> Self {
+    pub(super) fn routing() -> Self {
         Self::parse(include_str!("../../../../vectors/routing.json"))
     }
 
@@ -24,7 +24,7 @@ impl Capture {
     }
 
     /// The network messages of an entry, without the FRAME header that routing has no part in.
-    fn bytes(&self, name: &str) -> Vec<u8> {
+    pub(super) fn bytes(&self, name: &str) -> Vec<u8> {
         let entry = self.0.iter().find(|entry| entry["name"] == name);
         let hex = entry.unwrap_or_else(|| panic!("no vector {name}"))["hex"].as_str().unwrap();
         let bytes: Vec<u8> = (0..hex.len() / 2)
@@ -201,8 +201,8 @@ fn peer(own: &str, locator: &str) -> Bench {
 
 fn up(bench: &mut Bench, remote: &str, whatami: WhatAmI) -> FaceId {
     let face = bench.routing.next_face();
-    let init = FaceInit { zid: zid(remote), whatami };
-    bench.routing.face_up(face, init, &mut bench.out).unwrap();
+    let init = FaceInit::new(zid(remote), whatami);
+    bench.routing.face_up(0, face, init, &mut bench.out).unwrap();
     face
 }
 
@@ -225,7 +225,7 @@ fn a_peer_greets_a_peer_as_the_reference_greets() {
     theirs.receive_bytes(a3, &capture.bytes("peer-peer-02"));
     theirs.declare(Kind::Subscriber, 1, "pb/x");
     assert_sends!(theirs, a3, capture, ["peer-peer-04"]);
-    let route = theirs.routing.data_route(FaceId::LOCAL, &key("pp/1"));
+    let route = theirs.routing.data_route(FaceId::LOCAL, 0, &key("pp/1"));
     let expr = route.hops[0].expr.as_wire();
     assert_eq!((expr.scope, expr.suffix), (1, "/1"), "as peer-peer-05 addresses it");
 }
@@ -259,7 +259,7 @@ fn a_peer_and_a_router_meet_as_in_the_reference() {
     }
     assert_sends!(router, b6, capture, ["peer-router-04"]);
     ours.receive_bytes(a5, &capture.bytes("peer-router-04"));
-    let route = ours.routing.data_route(FaceId::LOCAL, &key("rp/1"));
+    let route = ours.routing.data_route(FaceId::LOCAL, 0, &key("rp/1"));
     assert_eq!(route.hops[0].expr.as_wire().scope, 2, "as peer-router-05 addresses it");
     ours.wants_no_more(2);
     assert_sends!(ours, a5, capture, ["peer-router-06"]);

@@ -202,7 +202,7 @@ fn writing_is_filtered_once_the_upstream_has_answered_for_exactly_that_key() {
     let router = client.neighbour(Router);
     assert_eq!(client.route(FaceId::LOCAL, "k"), [1], "nobody asked: it may be wanted");
     client.wants(1, Kind::Subscriber, "k", LocalInterestMode::CurrentFuture);
-    let unfiltered = client.routing.data_route(FaceId::LOCAL, &key("k"));
+    let unfiltered = client.routing.data_route(FaceId::LOCAL, 0, &key("k"));
     assert_eq!(unfiltered.hops.len(), 1);
     client.finishes(router, 1);
     assert!(unfiltered.validity.is_stale());

@@ -1,9 +1,8 @@
 //! What one neighbour may make this node remember.
 
 use super::*;
-use crate::ResolveError;
-use crate::Violation;
 use crate::limits::{AGGREGATES_MAX, SAME_KEY_MAX};
+use crate::{Limits, ResolveError, Violation};
 use WhatAmI::{Client, Router};
 
 fn router(change: impl FnOnce(&mut Limits)) -> (Bench, FaceId) {

@@ -77,6 +77,7 @@ fn a_scope_keeps_a_query_inside_or_outside() {
     let query = |client: &mut Bench, scope| {
         let request = QueryRequest {
             source: FaceId::LOCAL,
+            node_id: 0,
             source_id: 1,
             key: &key("q"),
             target: All,
@@ -137,11 +138,12 @@ fn the_error_for_a_timeout_is_that_of_the_reference() {
     let mut router = Bench::new(Router);
     let a = router.neighbour(Client);
     let silent = router.routing.next_face();
-    let init = FaceInit { zid: zid("cc02"), whatami: Client };
-    router.routing.face_up(silent, init, &mut router.out).unwrap();
+    let init = FaceInit::new(zid("cc02"), Client);
+    router.routing.face_up(0, silent, init, &mut router.out).unwrap();
     router.declares(silent, Kind::Queryable, 1, "slow/q");
     let request = QueryRequest {
         source: a,
+        node_id: 0,
         source_id: 1,
         key: &key("slow/q"),
         target: All,

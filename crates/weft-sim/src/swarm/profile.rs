@@ -48,6 +48,9 @@ pub struct Profile {
     pub latency_us_max: u64,
     /// Batches of a few dozen bytes, sequence numbers of eight bits, queues of one batch.
     pub tiny: bool,
+    /// Routers and peers that are members of a network with others that are, in percent; the others
+    /// are like those of other implementations.
+    pub mesh_percent: u64,
     /// Peers find each other by multicast, through bad datagrams.
     pub scouting: bool,
     /// Wall clocks that differ, in milliseconds at most.
@@ -67,6 +70,7 @@ const CALM: Profile = Profile {
     pause_us_max: 20_000,
     latency_us_max: 20_000,
     tiny: false,
+    mesh_percent: 100,
     scouting: false,
     skew_ms_max: 0,
     payload_len_max: 100,
@@ -122,6 +126,12 @@ pub const PROFILES: &[Profile] = &[
         faults: FaultWeights { reset: 2, kill: 1, close: 1, ..NO_FAULTS },
         pause_us_max: 500_000,
         scouting: true,
+        ..CALM
+    },
+    Profile {
+        name: "mixed",
+        about: "half of the nodes are no members of a mesh, and no faults: nothing may be lost",
+        mesh_percent: 50,
         ..CALM
     },
     Profile {

@@ -15,18 +15,20 @@ pub(super) fn build(sim: &mut Sim, rng: &mut Rng, profile: &Profile, count: usiz
         bytes_per_s: *rng.pick(&[1_000_000, 100_000_000]),
         capacity: *rng.pick(&[8 << 10, 64 << 10, 256 << 10]),
     });
-    let mut builder = Builder { sim, rng, profile, nodes: Vec::new() };
+    let mut builder = Builder { sim, rng, profile, nodes: Vec::new(), routed: false };
     if profile.scouting {
         builder.sim.set_datagram_faults(DatagramFaults { loss: 20, duplicate: 10, delay: 20 });
         builder.scouting_peers(count);
     } else {
-        match builder.rng.below(7) {
+        match builder.rng.below(10) {
             0 => builder.star(count),
             1 => builder.failover(count),
             2 => builder.clique(count),
             3 => builder.mutual(count),
             4 => builder.gossip(count),
             5 => builder.two_upstreams(count),
+            6 => builder.routers(count),
+            7 | 8 => builder.graph(count),
             _ => builder.mixed(count),
         }
     }
@@ -38,6 +40,8 @@ struct Builder<'a> {
     rng: &'a mut Rng,
     profile: &'a Profile,
     nodes: Vec<NodeRef>,
+    /// Samples may pass several routers.
+    routed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -70,14 +74,19 @@ impl Builder<'_> {
         let skew_ms = skew_ms - profile.skew_ms_max as i64;
         let drop_future = self.rng.chance(30);
         let compression = self.rng.chance(70);
+        let mesh = self.rng.chance(profile.mesh_percent);
         let builder = match mode {
             Mode::Router => self.sim.router(&name),
             Mode::Peer => self.sim.peer(&name),
             Mode::Client => self.sim.client(&name),
         };
         let mut builder = builder.lease_ms(lease_ms).skew_ms(skew_ms);
-        if drop_future && profile.skew_ms_max > 0 {
+        // Of two routers one may refuse what the other has stamped.
+        if drop_future && profile.skew_ms_max > 0 && !self.routed {
             builder = builder.drop_future();
+        }
+        if !mesh {
+            builder = builder.no_mesh();
         }
         if compression {
             builder = builder.compression();
@@ -160,9 +169,47 @@ impl Builder<'_> {
 
     /// Two routers that know nothing of each other, peers on both of them, and clients of all.
     fn two_upstreams(&mut self, count: usize) {
+        self.routed = true;
         let routers = [self.add(Mode::Router, &[]), self.add(Mode::Router, &[])];
         for _ in 0..(count / 3).max(1) {
             self.add(Mode::Peer, &[&routers[..1], &routers[1..]]);
+        }
+        self.clients(count);
+    }
+
+    /// Routers in a line, a ring or a full mesh, with clients.
+    fn routers(&mut self, count: usize) {
+        self.routed = true;
+        let routers = (count / 2).max(2);
+        let shape = self.rng.below(3);
+        for i in 0..routers {
+            let mut known: Vec<NodeRef> = self.nodes.clone();
+            match shape {
+                0 => known = known.split_off(i.saturating_sub(1)),
+                1 if i + 1 < routers => known = known.split_off(i.saturating_sub(1)),
+                1 => known = vec![known[0], known[i - 1]],
+                _ => {}
+            }
+            let groups: Vec<&[NodeRef]> = known.chunks(1).collect();
+            self.add(Mode::Router, &groups);
+        }
+        self.clients(count);
+    }
+
+    /// Routers and peers, linked at random, with clients.
+    fn graph(&mut self, count: usize) {
+        self.routed = true;
+        self.add(Mode::Router, &[]);
+        while self.nodes.len() < (count * 2 / 3).max(2) {
+            let mode = if self.rng.chance(50) { Mode::Router } else { Mode::Peer };
+            let mut known = self.nodes.clone();
+            let links = 1 + self.rng.below(2) as usize;
+            while known.len() > links {
+                let surplus = self.rng.below(known.len() as u64) as usize;
+                known.remove(surplus);
+            }
+            let groups: Vec<&[NodeRef]> = known.chunks(1).collect();
+            self.add(mode, &groups);
         }
         self.clients(count);
     }

@@ -155,6 +155,7 @@ fn negotiated(compression: bool) -> Negotiated {
         sn_rx_initial: 0,
         sn_tx_initial: 0,
         patch: 1,
+        mesh: false,
         region_name: None,
         remote_bound: None,
     }

@@ -124,6 +124,7 @@ impl Initiator {
                 compression: ack.exts.compression && offer.exts.compression,
                 patch: ack.exts.patch,
                 region_name: ack.exts.region_name,
+                capabilities: ack.exts.capabilities & offer.exts.capabilities,
                 ..InitExts::default()
             },
         })

@@ -132,6 +132,7 @@ impl Responder {
                 compression: agreed.exts.compression,
                 patch: agreed.exts.patch,
                 region_name: offer.exts.region_name,
+                capabilities: offer.exts.capabilities,
                 ..InitExts::default()
             },
         };
@@ -185,6 +186,7 @@ fn agree<'a>(offer: &InitSyn<'_>, syn: &InitSyn<'a>) -> Result<InitSyn<'a>, Hand
             compression: syn.exts.compression && offer.exts.compression,
             patch: syn.exts.patch.min(offer.exts.patch),
             region_name: syn.exts.region_name,
+            capabilities: syn.exts.capabilities & offer.exts.capabilities,
             ..InitExts::default()
         },
         ..*syn

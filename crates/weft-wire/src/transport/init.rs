@@ -35,6 +35,8 @@ const MULTI_LINK: u8 = 0x44;
 const LOW_LATENCY: u8 = 0x05;
 const COMPRESSION: u8 = 0x06;
 const REGION_NAME: u8 = 0x48;
+/// Not of the protocol: other implementations skip it.
+const CAPABILITIES: u8 = 0x2e;
 
 /// First message of the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +95,17 @@ pub struct InitExts<'a> {
     pub patch: u8,
     /// The sender's region, 1 to [`REGION_NAME_LEN_MAX`](Self::REGION_NAME_LEN_MAX) bytes.
     pub region_name: Option<&'a str>,
+    /// What the sender can do beyond the protocol: bits that only this implementation knows, see
+    /// [`CAPABILITY_MESH`](Self::CAPABILITY_MESH). 0 is not written.
+    pub capabilities: u64,
 }
 
 impl<'a> InitExts<'a> {
     /// The longest region name, in bytes.
     pub const REGION_NAME_LEN_MAX: usize = 32;
+
+    /// The sender routes as a member of a network of peers and routers.
+    pub const CAPABILITY_MESH: u64 = 1;
 
     fn decode(header: u8, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let mut exts = Self::default();
@@ -112,6 +120,7 @@ impl<'a> InitExts<'a> {
                 COMPRESSION => exts.compression = true,
                 patch::KEY => exts.patch = patch::decode(r)?,
                 REGION_NAME => exts.region_name = Some(decode_region_name(r)?),
+                CAPABILITIES => exts.capabilities = r.zint("capabilities")?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -130,6 +139,7 @@ impl<'a> InitExts<'a> {
             self.compression,
             self.patch != 0,
             self.region_name.is_some(),
+            self.capabilities != 0,
         ]
         .into_iter()
         .filter(|present| *present)
@@ -150,7 +160,8 @@ impl<'a> InitExts<'a> {
         chain.unit(LOW_LATENCY, self.low_latency, sink)?;
         chain.unit(COMPRESSION, self.compression, sink)?;
         chain.z64(patch::KEY, patch::value(self.patch), sink)?;
-        chain.zbuf(REGION_NAME, self.region_name.map(str::as_bytes), sink)
+        chain.zbuf(REGION_NAME, self.region_name.map(str::as_bytes), sink)?;
+        chain.z64(CAPABILITIES, Some(self.capabilities).filter(|bits| *bits != 0), sink)
     }
 }
 

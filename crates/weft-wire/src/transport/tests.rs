@@ -63,9 +63,11 @@ fn all_extensions_of_init_are_written_in_order() {
         compression: true,
         patch: 1,
         region_name: Some("r"),
+        capabilities: 3,
     };
     let syn = InitSyn { exts, ..init_syn() };
-    let bytes = b"\x81\x09\x02\x77\x81\xa1\x05\xc2\x01s\xc3\x01a\xc4\x01m\x85\x86\xa7\x01\x48\x01r";
+    let bytes =
+        b"\x81\x09\x02\x77\x81\xa1\x05\xc2\x01s\xc3\x01a\xc4\x01m\x85\x86\xa7\x01\xc8\x01r\x2e\x03";
     assert_eq!(encoded(&syn), bytes);
     assert_eq!(decoded(bytes), Ok(TransportMessage::InitSyn(syn)));
 }

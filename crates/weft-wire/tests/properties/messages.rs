@@ -253,6 +253,7 @@ fn init_exts<'a>(e: &mut Entropy<'a>) -> InitExts<'a> {
         compression: e.flag(),
         patch: e.byte(),
         region_name: Some(e.text()).filter(|name| !name.is_empty()),
+        capabilities: e.integer(),
     }
 }
 

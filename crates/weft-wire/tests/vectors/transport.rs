@@ -247,7 +247,9 @@ fn init_exts(exts: &InitExts<'_>) -> Vec<Ext> {
         compression,
         patch,
         region_name,
+        capabilities,
     } = *exts;
+    assert_eq!(capabilities, 0, "other implementations send none");
     let patch = Some(patch).filter(|patch| *patch != 0);
     [
         qos.then_some((0x01, "QoS", Value::Null)),
