@@ -29,6 +29,7 @@ mod core;
 mod declared;
 pub mod encoding;
 mod error;
+pub mod ext;
 mod get;
 pub mod handlers;
 pub mod info;
