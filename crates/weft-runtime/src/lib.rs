@@ -20,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alarm;
 mod barrier;
 mod cell;
 mod clock;

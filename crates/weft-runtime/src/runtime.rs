@@ -240,6 +240,7 @@ impl Runtime {
             shard.stop();
         }
         shared.service.stop();
+        shared.alarms.stop();
         shared.events.stop();
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(service) = service
@@ -414,6 +415,19 @@ impl Runtime {
     /// closed runtime drops it.
     pub fn call_in_order(&self, id: u32, call: impl FnOnce() + Send + 'static) {
         self.shared.events.push(Lane::Entity(id), News::Call(Box::new(call)));
+    }
+
+    /// The same after `delay`, give or take the time that the event thread needs.
+    pub fn call_after(&self, delay: Duration, id: u32, call: impl FnOnce() + Send + 'static) {
+        let delay_us = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        let at_us = now_us().saturating_add(delay_us);
+        self.shared.alarms.set(at_us, id, Box::new(call));
+        self.shared.service.timer_at(at_us);
+    }
+
+    /// Drops the calls that wait for their time for the entity `id`.
+    pub fn cancel_calls(&self, id: u32) {
+        self.shared.alarms.cancel(id);
     }
 
     /// Gives a key a number at the neighbours.

@@ -14,6 +14,7 @@ use weft_node::{DialId, FaceId, Hlc, LinkId, LinkInit, LinkOrigin, Node, NodeEve
 use weft_transport::{LinkParams, TxConfig};
 use weft_wire::{CloseReason, NetworkMessage, WireExpr, ZenohId};
 
+use crate::alarm::Alarms;
 use crate::cell::LinkCell;
 use crate::clock::now_us;
 use crate::duty::Crew;
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) zid: ZenohId,
     control: Mutex<Control>,
     pub(crate) events: Arc<EventQueue>,
+    pub(crate) alarms: Alarms,
     pub(crate) crew: Arc<Crew>,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) service: ServiceHandle,
@@ -108,6 +110,7 @@ impl Shared {
             zid,
             control: Mutex::new(Control { node: parts.node, tables: Tables::default() }),
             events: Arc::default(),
+            alarms: Alarms::default(),
             crew: Arc::default(),
             shards: parts.shards,
             service: parts.service,
@@ -194,13 +197,17 @@ impl Shared {
     }
 
     pub(crate) fn next_timeout_us(&self) -> u64 {
-        self.lock().node.next_timeout().map_or(u64::MAX, |(at_us, _)| at_us)
+        let node_us = self.lock().node.next_timeout().map_or(u64::MAX, |(at_us, _)| at_us);
+        node_us.min(self.alarms.next_us())
     }
 
     pub(crate) fn run_timers(self: &Arc<Self>) {
         let now = now_us();
         if self.next_timeout_us() <= now {
             self.control(|node, ports| node.handle_timeout(now, ports));
+        }
+        while let Some((id, call)) = self.alarms.take_due(now) {
+            self.events.push(Lane::Entity(id), News::Call(call));
         }
     }
 

@@ -11,6 +11,7 @@ use weft_node::{Consolidator, NodeEvent};
 use weft_runtime::{IncomingQuery, IncomingReply, LinkInfo, Runtime, SessionHandler};
 use weft_wire::{EntityGlobalId, ZenohId};
 
+use crate::ext::Miss;
 use crate::handlers::Callback;
 use crate::info::{self, Event, EventKind, Neighbourhood, TransportInfo};
 use crate::key::Namespace;
@@ -85,6 +86,7 @@ pub(crate) struct Core {
     gets: Mutex<HashMap<u32, Arc<PendingGet>>>,
     token_gets: Mutex<HashMap<u32, PendingTokens>>,
     pub(crate) token_subscribers: Listeners<Sample>,
+    pub(crate) misses: Listeners<Miss>,
     pub(crate) matching: Matching,
     pub(crate) neighbourhood: Neighbourhood,
 }
@@ -106,6 +108,7 @@ impl Core {
             gets: Mutex::default(),
             token_gets: Mutex::default(),
             token_subscribers: Listeners::default(),
+            misses: Listeners::default(),
             matching: Matching::default(),
             neighbourhood: Neighbourhood::default(),
         })
@@ -150,6 +153,7 @@ impl Core {
         gets.iter().chain(&tokens).for_each(|listener| listener.close());
         self.queryables.close_all();
         self.token_subscribers.close_all();
+        self.misses.close_all();
         self.matching.close_all();
         self.neighbourhood.close_all();
     }
@@ -164,6 +168,7 @@ impl Core {
         drop((subscribers, gets, token_gets));
         self.queryables.clear();
         self.token_subscribers.clear();
+        self.misses.clear();
         self.matching.clear();
         self.neighbourhood.clear();
     }

@@ -5,9 +5,27 @@
 //!
 //! Spec: 02 §6, §7; 05 §A.14.
 
+mod cache;
+mod keys;
+mod miss;
+mod outbox;
+mod publisher;
+mod recovery;
 mod serialization;
+mod subscriber;
 
+pub use cache::CacheConfig;
+pub use miss::{Miss, SampleMissListener, SampleMissListenerBuilder};
+pub use publisher::{
+    AdvancedPublicationBuilder, AdvancedPublisher, AdvancedPublisherBuilder, MissDetectionConfig,
+    declare_advanced_publisher,
+};
+pub use recovery::{PENDING_MAX, SOURCES_MAX};
 pub use serialization::{
     Deserialize, DeserializeError, DeserializeFault, Deserializer, EMPTY_ITEMS_MAX, Serialize,
     Serializer, deserialize, serialize,
+};
+pub use subscriber::{
+    AdvancedSubscriber, AdvancedSubscriberBuilder, DetectPublishersBuilder, HistoryConfig,
+    RecoveryConfig, declare_advanced_subscriber,
 };

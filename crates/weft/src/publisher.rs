@@ -21,11 +21,11 @@ use crate::zbytes::ZBytes;
 
 /// What travels with a payload.
 #[derive(Clone, Debug, Default)]
-struct Extras {
-    encoding: Option<Encoding>,
-    attachment: Option<ZBytes>,
-    timestamp: Option<Timestamp>,
-    source_info: Option<SourceInfo>,
+pub(crate) struct Extras {
+    pub(crate) encoding: Option<Encoding>,
+    pub(crate) attachment: Option<ZBytes>,
+    pub(crate) timestamp: Option<Timestamp>,
+    pub(crate) source_info: Option<SourceInfo>,
 }
 
 /// Lends the message of a put (`Some` payload) or of a deletion to `send`.
@@ -101,8 +101,9 @@ macro_rules! quality {
         }
     };
 }
+pub(crate) use quality;
 
-/// Options that a single put and a publication of a publisher share.
+/// Options that every publication has.
 macro_rules! extras {
     () => {
         /// How the payload is to be read. Default: `zenoh/bytes`, or the publisher's encoding.
@@ -122,7 +123,13 @@ macro_rules! extras {
             self.extras.timestamp = Some(value);
             self
         }
+    };
+}
+pub(crate) use extras;
 
+/// Options that a single put and a publication of a publisher share.
+macro_rules! own_source {
+    () => {
         /// Says who publishes this as which number.
         pub const fn source_info(mut self, value: SourceInfo) -> Self {
             self.extras.source_info = Some(value);
@@ -131,7 +138,7 @@ macro_rules! extras {
     };
 }
 
-const DEFAULT_QUALITY: SampleQos =
+pub(crate) const DEFAULT_QUALITY: SampleQos =
     SampleQos { qos: Qos::DEFAULT, reliability: Reliability::Reliable, destination: Locality::Any };
 
 /// How samples on `key` are sent: as the configuration says, and otherwise as the application does.
@@ -169,6 +176,7 @@ impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
 
     quality!();
     extras!();
+    own_source!();
 
     /// Publishes. Returns when the sample is on its way: with [`CongestionControl::Block`], when
     /// there was room for it. Callbacks of this session's own subscribers run on this thread before it
@@ -206,6 +214,12 @@ pub struct PublisherBuilder<'a, K> {
 impl<'a, K: IntoKeyExpr> PublisherBuilder<'a, K> {
     pub(crate) fn new(session: &'a Session, key: K) -> Self {
         Self { session, key, encoding: Encoding::default(), how: DEFAULT_QUALITY }
+    }
+
+    /// Everything that [`quality`] decides, at once.
+    pub(crate) const fn qos(mut self, value: SampleQos) -> Self {
+        self.how = value;
+        self
     }
 
     quality!();
@@ -302,9 +316,7 @@ impl Publisher {
     /// [`Error::SessionClosed`].
     #[inline]
     pub fn put_bytes(&self, payload: &[u8]) -> Result<()> {
-        if self.runtime.is_closed() {
-            return Err(Error::SessionClosed);
-        }
+        self.check_open()?;
         let encoding = self.encoding.to_wire();
         let body = PushBody::Put(Put { encoding, payload, ..Put::default() });
         self.runtime.publish(&self.slot, body, self.how);
@@ -321,9 +333,7 @@ impl Publisher {
     /// # Errors
     /// [`Error::SessionClosed`].
     pub fn matching_status(&self) -> Result<MatchingStatus> {
-        if self.runtime.is_closed() {
-            return Err(Error::SessionClosed);
-        }
+        self.check_open()?;
         Ok(MatchingStatus { matching: self.runtime.is_matching(self.slot.id()) })
     }
 
@@ -338,6 +348,27 @@ impl Publisher {
 
     /// Ends it, and its matching listeners.
     pub fn undeclare(self) {}
+
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.runtime.is_closed() { Err(Error::SessionClosed) } else { Ok(()) }
+    }
+
+    /// Publishes a value (`Some` payload) or a deletion to those of its `destination`.
+    pub(crate) fn publish(&self, payload: Option<&ZBytes>, extras: &Extras, destination: Locality) {
+        let encoding = extras.encoding.as_ref().unwrap_or(&self.encoding);
+        let how = SampleQos { destination, ..self.how };
+        with_body(payload, encoding, extras, |body| self.runtime.publish(&self.slot, body, how));
+    }
+
+    pub(crate) const fn qos(&self) -> SampleQos {
+        self.how
+    }
+
+    /// A stamp of the session's clock, if it stamps what it publishes.
+    pub(crate) fn stamp(&self) -> Option<Timestamp> {
+        self.runtime.stamp()
+    }
 }
 
 impl core::fmt::Debug for Publisher {
@@ -364,20 +395,15 @@ pub struct PublicationBuilder<'a> {
 
 impl PublicationBuilder<'_> {
     extras!();
+    own_source!();
 
     /// Publishes, as [`PutBuilder::wait`] does.
     ///
     /// # Errors
     /// [`Error::SessionClosed`].
     pub fn wait(self) -> Result<()> {
-        let publisher = self.publisher;
-        if publisher.runtime.is_closed() {
-            return Err(Error::SessionClosed);
-        }
-        let encoding = self.extras.encoding.as_ref().unwrap_or(&publisher.encoding);
-        with_body(self.payload.as_ref(), encoding, &self.extras, |body| {
-            publisher.runtime.publish(&publisher.slot, body, publisher.how);
-        });
+        self.publisher.check_open()?;
+        self.publisher.publish(self.payload.as_ref(), &self.extras, self.publisher.how.destination);
         Ok(())
     }
 }

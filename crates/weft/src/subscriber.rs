@@ -138,6 +138,17 @@ where
     }
 }
 
+impl<K: IntoKeyExpr, F> SubscriberBuilder<'_, K, ViewCallback<F>>
+where
+    F: Fn(&SampleView<'_>) + Send + Sync + 'static,
+{
+    /// Declares it. `channel` is what samples end up in: it is closed with the subscriber.
+    pub(crate) fn declare_before(self, channel: Callback<Sample>) -> Result<Subscriber<()>> {
+        let ViewCallback(callback) = self.handler;
+        self.options.declare(callback, Some(channel), ())
+    }
+}
+
 impl<K: IntoKeyExpr, H: IntoHandler<Sample>> SubscriberBuilder<'_, K, H> {
     /// Declares it.
     ///
