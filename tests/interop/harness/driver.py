@@ -180,6 +180,7 @@ _EVENTS = {
     "sample": Sample.of,
     "query": Query.of,
     "matching": lambda fields: fields["matching"],
+    "miss": lambda fields: (fields["source"], fields["count"]),
     "hello": Hello.of,
 }
 
@@ -263,6 +264,14 @@ class Session:
 
     def liveliness_get(self, key, **options):
         return Get(self.driver, self._request("liveliness_get", key=_key(key), **options)["get"])
+
+    def declare_advanced_publisher(self, key, **options):
+        """`cache` is a number of samples, `miss_detection` a dictionary with at most one of two periods."""
+        return self._declare(Publisher, "declare_advanced_publisher", key=_key(key), **options)
+
+    def declare_advanced_subscriber(self, key, **options):
+        """`history` and `recovery` are dictionaries; they may be empty."""
+        return self._declare(AdvancedSubscriber, "declare_advanced_subscriber", key=_key(key), **options)
 
     def _request(self, op, **fields):
         return self.driver.request(op, session=self._handle, **fields)
@@ -359,6 +368,18 @@ class Subscriber(Receiver):
         if answer["sample"] is None:
             raise TimeoutError(f"waited {timeout} s for a sample")
         return Sample.of(answer["sample"])
+
+
+class AdvancedSubscriber(Subscriber):
+    """Receives each `Sample`, repeated ones included."""
+
+    def miss_listener(self):
+        """Receives how many samples in a row are missed, each time."""
+        return Receiver(self.driver, self._request("sample_miss_listener")["entity"])
+
+    def detect_publishers(self, history=False):
+        """Receives a `Sample` for each publisher that appears or disappears."""
+        return Receiver(self.driver, self._request("detect_publishers", history=history)["entity"])
 
 
 class _Matched(Entity):

@@ -4,6 +4,7 @@ What the protocol asks of the reference's Python package it does directly; nothi
 reference does is what the tests compare with.
 """
 
+import datetime
 import importlib.metadata
 import itertools
 import json
@@ -13,6 +14,7 @@ import threading
 import time
 
 import zenoh
+import zenoh.ext
 from reference_values import (
     NotAllowed,
     bytes_of,
@@ -400,6 +402,62 @@ def matching_listener(driver, request):
     return {"entity": handle}
 
 
+def declare_advanced_publisher(driver, request):
+    session = session_of(driver, request)
+    options = options_of(request, "encoding", "congestion", "priority", "express", "destination", "publisher_detection")
+    if "cache" in request:
+        options["cache"] = zenoh.ext.CacheConfig(request.pop("cache"))
+    if "miss_detection" in request:
+        wanted = request.pop("miss_detection")
+        periods = {name.removesuffix("_ms"): value / 1000 for name, value in wanted.items()}
+        options["sample_miss_detection"] = zenoh.ext.MissDetectionConfig(**periods)
+    publisher = zenoh.ext.declare_advanced_publisher(session, key_of(driver, request), **options)
+    handle = driver.add(publisher)
+    driver.objects["session of", handle] = session
+    return {"entity": handle, "eid": publisher.id.eid}
+
+
+def declare_advanced_subscriber(driver, request):
+    handle = driver.new_handle()
+    handler, _ = sample_handler(driver, handle, {})
+    session, key = session_of(driver, request), key_of(driver, request)
+    options = options_of(request, "subscriber_detection")
+    if "history" in request:
+        wanted = request.pop("history")
+        options["history"] = zenoh.ext.HistoryConfig(
+            detect_late_publishers=wanted.get("late_publishers"),
+            max_samples=wanted.get("max_samples"),
+            max_age=wanted["max_age_ms"] / 1000 if "max_age_ms" in wanted else None,
+        )
+    if "recovery" in request:
+        period_ms = request.pop("recovery").get("period_ms")
+        period = None if period_ms is None else datetime.timedelta(milliseconds=period_ms)
+        options["recovery"] = zenoh.ext.RecoveryConfig(
+            periodic_queries=period, heartbeat=True if period is None else None
+        )
+    driver.objects[handle] = zenoh.ext.declare_advanced_subscriber(session, key, handler, **options)
+    return {"entity": handle}
+
+
+def sample_miss_listener(driver, request):
+    handle = driver.new_handle()
+
+    def report(miss):
+        source = {"zid": str(miss.source.zid), "eid": miss.source.eid}
+        driver.write({"event": "miss", "entity": handle, "source": source, "count": miss.nb})
+
+    driver.objects[handle] = entity_of(driver, request).sample_miss_listener(callback(report))
+    return {"entity": handle}
+
+
+def detect_publishers(driver, request):
+    handle = driver.new_handle()
+    handler, _ = sample_handler(driver, handle, {})
+    subscriber, history = entity_of(driver, request), request.pop("history", False)
+    driver.objects[handle] = subscriber.detect_publishers(handler, history=history)
+    return {"entity": handle}
+
+
 def scout(driver, request):
     handle = driver.new_handle()
 
@@ -427,7 +485,8 @@ OPERATIONS = {
         close, info, new_timestamp, declare_keyexpr, put, delete, declare_publisher, publisher_put,
         publisher_delete, publisher_burst, declare_subscriber, wait, recv, declare_queryable, get, declare_querier,
         querier_get, cancel, liveliness_token, liveliness_subscriber, liveliness_get, matching_status,
-        matching_listener, scout, undeclare,
+        matching_listener, declare_advanced_publisher, declare_advanced_subscriber, sample_miss_listener,
+        detect_publishers, scout, undeclare,
     )
 } | {"open": open_session}  # fmt: skip
 

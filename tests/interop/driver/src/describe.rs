@@ -1,6 +1,7 @@
 //! From the crate's values to the fields of events.
 
 use serde_json::{Map, Value, json};
+use weft::ext::Miss;
 use weft::{
     CongestionControl, Encoding, EntityGlobalId, Hello, Query, Reliability, Reply, Sample,
     SampleKind, SourceInfo, ZBytes,
@@ -66,6 +67,10 @@ pub(crate) fn reply(reply: &Reply) -> Object {
     fields
 }
 
+pub(crate) fn miss(miss: &Miss) -> Object {
+    object(json!({"source": entity(miss.source), "count": miss.count}))
+}
+
 pub(crate) fn hello(hello: &Hello) -> Object {
     let locators: Vec<String> = hello.locators.iter().map(ToString::to_string).collect();
     object(json!({
@@ -84,7 +89,7 @@ fn payload(bytes: &[u8]) -> Object {
     object(content)
 }
 
-fn hex_of(bytes: &ZBytes) -> String {
+pub(crate) fn hex_of(bytes: &ZBytes) -> String {
     hex(&bytes.to_bytes())
 }
 

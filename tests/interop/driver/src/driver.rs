@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use weft::ext::{AdvancedPublisher, AdvancedSubscriber, SampleMissListener};
 use weft::handlers::Receiver;
 use weft::{
     CancellationToken, KeyExpr, LivelinessSubscriber, LivelinessToken, MatchingListener, Publisher,
@@ -24,6 +25,10 @@ pub(crate) enum Thing {
     Channel(Subscriber<Receiver<Sample>>),
     Queryable(#[allow(dead_code, reason = "as above")] Queryable<()>),
     Querier(Querier),
+    /// With its session, as a publisher.
+    AdvancedPublisher(AdvancedPublisher, Session),
+    AdvancedSubscriber(AdvancedSubscriber<()>),
+    MissListener(#[allow(dead_code, reason = "as above")] SampleMissListener<()>),
     Token(#[allow(dead_code, reason = "as above")] LivelinessToken),
     LivelinessSubscriber(#[allow(dead_code, reason = "as above")] LivelinessSubscriber<()>),
     MatchingListener(#[allow(dead_code, reason = "as above")] MatchingListener<()>),

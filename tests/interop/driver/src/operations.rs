@@ -1,5 +1,6 @@
 //! The operations of the protocol. Each takes what it knows out of the request; what is left is an error.
 
+mod advanced;
 mod pub_sub;
 mod query;
 mod session;
@@ -36,6 +37,11 @@ pub(crate) fn run(driver: &Arc<Driver>, op: &str, fields: Fields) -> Answer {
         "recv" => pub_sub::recv(driver, fields),
         "matching_status" => pub_sub::matching_status(driver, fields),
         "matching_listener" => pub_sub::matching_listener(driver, fields),
+        "declare_advanced_publisher" => advanced::declare_publisher(driver, fields),
+        "declare_advanced_subscriber" => advanced::declare_subscriber(driver, fields),
+        "sample_miss_listener" => advanced::miss_listener(driver, fields),
+        "detect_publishers" => advanced::detect_publishers(driver, fields),
+        "reserialize" => advanced::reserialize(fields),
         "declare_queryable" => query::declare_queryable(driver, fields),
         "get" => query::get(driver, fields),
         "declare_querier" => query::declare_querier(driver, fields),

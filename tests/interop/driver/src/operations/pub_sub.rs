@@ -70,6 +70,9 @@ pub(super) fn declare_publisher(driver: &Arc<Driver>, mut fields: Fields) -> Ans
 
 pub(super) fn publisher_put(driver: &Arc<Driver>, mut fields: Fields) -> Answer {
     let thing = driver.thing(fields.take("entity")?)?;
+    if let Thing::AdvancedPublisher(publisher, session) = &*thing {
+        return super::advanced::put(publisher, session, fields);
+    }
     let (publisher, session) = publisher(&thing)?;
     let payload = values::payload(&mut fields)?.unwrap_or_default();
     let put = publisher.put(payload);
@@ -79,6 +82,9 @@ pub(super) fn publisher_put(driver: &Arc<Driver>, mut fields: Fields) -> Answer 
 
 pub(super) fn publisher_delete(driver: &Arc<Driver>, mut fields: Fields) -> Answer {
     let thing = driver.thing(fields.take("entity")?)?;
+    if let Thing::AdvancedPublisher(publisher, session) = &*thing {
+        return super::advanced::delete(publisher, session, fields);
+    }
     let (publisher, session) = publisher(&thing)?;
     publish_through(publisher, session, publisher.delete(), fields)
 }
@@ -233,6 +239,7 @@ pub(super) fn matching_listener(driver: &Arc<Driver>, mut fields: Fields) -> Ans
     let listener = match &*thing {
         Thing::Publisher(publisher, _) => publisher.matching_listener(),
         Thing::Querier(querier) => querier.matching_listener(),
+        Thing::AdvancedPublisher(publisher, _) => publisher.matching_listener(),
         _ => return Err(no_sender()),
     };
     let handle = driver.new_handle();
