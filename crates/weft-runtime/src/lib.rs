@@ -45,6 +45,7 @@ mod service;
 mod session;
 mod shard;
 mod shared;
+mod stack;
 mod transport;
 
 pub use cell::LinkInfo;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weft_node::{Arrival, FaceId, Plane, Stamped, stamp_put};
-use weft_wire::{NetworkMessage, Push, PushBody, Reliability, WireExpr};
+use weft_wire::{InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, WireExpr};
 
 use crate::clock::wall_ntp64;
 use crate::duty::Post;
@@ -86,27 +86,29 @@ impl RuntimePlane<'_> {
         if route.locals.is_empty() {
             return;
         }
+        match push.ts_stack {
+            None => self.call_locals(route, push, reliability),
+            Some(stack) => {
+                let stack = self.shared.recorded(stack, InterceptionPoint::Receive);
+                let push = Push { ts_stack: Some(&stack), ..*push };
+                self.call_locals(route, &push, reliability);
+            }
+        }
+    }
+
+    #[inline]
+    fn call_locals(&self, route: &Route, push: &Push<'_>, reliability: Reliability) {
         if let Some(view) = SampleView::of(&route.key, push, reliability) {
             for local in &route.locals {
                 local.deliver(&view, self.post);
             }
         }
     }
-}
 
-impl Plane for RuntimePlane<'_> {
-    type Route = Arc<Route>;
-
-    fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Arc<Route>> {
-        self.shared.received_route(face, node_id, expr)
-    }
-
+    /// Stamps a sample if that is to be done, and hands it to those on its route.
     #[inline]
-    fn deliver(&mut self, _face: FaceId, route: &Arc<Route>, sample: Arrival<'_>) {
+    fn pass_on(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
         let push = sample.push;
-        if route.hops.is_empty() && route.locals.is_empty() {
-            return;
-        }
         let stamped = match (&push.body, &self.shared.hlc) {
             (PushBody::Put(put), Some(hlc)) => {
                 stamp_put(put, hlc, wall_ntp64(), self.shared.drop_future_timestamp)
@@ -127,6 +129,30 @@ impl Plane for RuntimePlane<'_> {
             self.forward(route, stamped.as_ref().unwrap_or(&unchanged), sample.reliability);
         }
         self.deliver_locally(route, stamped.as_ref().unwrap_or(push), sample.reliability);
+    }
+}
+
+impl Plane for RuntimePlane<'_> {
+    type Route = Arc<Route>;
+
+    fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Arc<Route>> {
+        self.shared.received_route(face, node_id, expr)
+    }
+
+    #[inline]
+    fn deliver(&mut self, _face: FaceId, route: &Arc<Route>, sample: Arrival<'_>) {
+        let push = sample.push;
+        if route.hops.is_empty() && route.locals.is_empty() {
+            return;
+        }
+        match push.ts_stack {
+            None => self.pass_on(route, sample),
+            Some(stack) => {
+                let stack = self.shared.recorded(stack, InterceptionPoint::Route);
+                let push = &Push { ts_stack: Some(&stack), ..*push };
+                self.pass_on(route, Arrival { push, ..sample });
+            }
+        }
     }
 
     fn control(&mut self, face: FaceId, message: &NetworkMessage<'_>, raw_body: &[u8]) -> bool {

@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 use arc_swap::ArcSwapOption;
 use weft_keyexpr::KeyExpr;
 use weft_node::Locality;
-use weft_wire::{Push, PushBody, Put, Qos, Reliability};
+use weft_wire::{InterceptionPoint, InterceptionPoints, Push, PushBody, Put, Qos, Reliability};
 
 use crate::clock::wall_ntp64;
 use crate::route::{Route, SampleView};
@@ -66,6 +66,8 @@ pub struct SampleQos {
     pub reliability: Reliability,
     /// Whom it may reach.
     pub destination: Locality,
+    /// What is recorded of it on its way.
+    pub recorded: InterceptionPoints,
 }
 
 impl Shared {
@@ -122,26 +124,56 @@ impl Shared {
         if let Some(hlc) = &self.hlc {
             stamp(&mut push.body, || hlc.stamp(wall_ntp64()));
         }
-        if how.destination.allows_remote() {
-            let qos = SendQos {
-                priority: how.qos.priority(),
-                reliability: how.reliability,
-                congestion: how.qos.congestion_control(),
-                express: how.qos.express(),
-            };
-            for hop in &route.hops {
-                push.wire_expr = hop.expr.as_wire();
-                push.node_id = hop.node_id;
-                hop.transport.sender.send(&push, qos);
-            }
+        if how.recorded.is_empty() {
+            distribute(route, push, how, None);
+        } else {
+            self.distribute_recorded(route, push, how);
         }
-        if how.destination.allows_local()
-            && !route.locals.is_empty()
-            && let Some(view) = SampleView::of(&route.key, &push, how.reliability)
-        {
-            for local in &route.locals {
-                local.deliver_own(&view);
-            }
+    }
+
+    /// The same for a message whose way is recorded.
+    #[cold]
+    fn distribute_recorded(&self, route: &Route, push: Push<'_>, how: SampleQos) {
+        let is_sent = how.destination.allows_remote() && !route.hops.is_empty();
+        let is_received = how.destination.allows_local() && !route.locals.is_empty();
+        if is_sent || is_received {
+            let begun = self.begun(how.recorded);
+            let sent = is_sent.then(|| self.recorded(&begun, InterceptionPoint::Route));
+            let received = is_received.then(|| self.recorded(&begun, InterceptionPoint::Receive));
+            let push = Push { ts_stack: sent.as_deref(), ..push };
+            distribute(route, push, how, received.as_deref());
+        }
+    }
+}
+
+/// Hands a message to those on its route; `own_stack` is what this session gets of its stack.
+#[inline]
+fn distribute<'a>(
+    route: &'a Route,
+    mut push: Push<'a>,
+    how: SampleQos,
+    own_stack: Option<&'a [u8]>,
+) {
+    if how.destination.allows_remote() {
+        let qos = SendQos {
+            priority: how.qos.priority(),
+            reliability: how.reliability,
+            congestion: how.qos.congestion_control(),
+            express: how.qos.express(),
+        };
+        for hop in &route.hops {
+            push.wire_expr = hop.expr.as_wire();
+            push.node_id = hop.node_id;
+            hop.transport.sender.send(&push, qos);
+        }
+    }
+    push.ts_stack = own_stack;
+    if how.destination.allows_local()
+        && !route.locals.is_empty()
+        && let Some(view) = SampleView::of(&route.key, &push, how.reliability)
+    {
+        for local in &route.locals {
+            local.deliver_own(&view);
         }
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use weft_keyexpr::KeyExpr;
 use weft_node::{FaceId, NodeEvent, PendingReply, QueryRequest, QueryScope, RouteExpr};
 use weft_wire::{
-    EntityGlobalId, ErrReply, NetworkMessage, Qos, Query, QueryTarget, Reliability, Request,
-    RequestBody, Response, ResponseBody, ResponseFinal, WireExpr, ZenohId,
+    EntityGlobalId, ErrReply, InterceptionPoint, InterceptionPoints, NetworkMessage, Qos, Query,
+    QueryTarget, Reliability, Request, RequestBody, Response, ResponseBody, ResponseFinal,
+    WireExpr, ZenohId,
 };
 
 use crate::clock::now_us;
@@ -36,6 +37,8 @@ pub struct QueryArgs<'a> {
     pub scope: QueryScope,
     /// Parameters, payload and attachment.
     pub body: Query<'a>,
+    /// What is recorded of it, and of its answers, on their way.
+    pub recorded: InterceptionPoints,
 }
 
 /// An answer that the node itself gives.
@@ -110,23 +113,31 @@ pub struct QueryHandle {
 }
 
 impl QueryHandle {
-    /// Answers with data or an error; `key` is `None` for an error. Does nothing if the querier no
-    /// longer waits.
+    /// Answers with data or an error; `key` is `None` for an error, `ts_stack` is what was recorded of
+    /// the query. Does nothing if the querier no longer waits.
     pub fn reply(
         &self,
         key: Option<&KeyExpr>,
         responder: EntityGlobalId,
         express: Option<bool>,
         body: ResponseBody<'_>,
+        ts_stack: Option<&[u8]>,
     ) {
         let Some((reply, transport)) = self.shared.reply_target(FaceId::LOCAL, self.id) else {
             return;
         };
         let qos = express.map_or(reply.qos, |express| reply.qos.with_express(express));
         let responder = Some(responder);
+        let stack = ts_stack.map(|it| {
+            let is_local = transport.is_none();
+            let sent = self.shared.recorded(it, InterceptionPoint::Send);
+            let next = if is_local { InterceptionPoint::Receive } else { InterceptionPoint::Route };
+            self.shared.recorded(&sent, next)
+        });
+        let ts_stack = stack.as_deref();
         match transport {
             None => {
-                let incoming = IncomingReply { key, responder, body: &body, qos };
+                let incoming = IncomingReply { key, responder, body: &body, qos, ts_stack };
                 calling(|| self.shared.session.reply(reply.source_id, incoming));
             }
             Some(transport) => {
@@ -136,7 +147,7 @@ impl QueryHandle {
                     wire_expr: expr.as_ref().map_or(WireExpr::full(""), RouteExpr::as_wire),
                     qos,
                     timestamp: None,
-                    ts_stack: None,
+                    ts_stack,
                     responder,
                     body,
                 };
@@ -225,18 +236,20 @@ impl Shared {
         if decided.local.is_none() && decided.hops.is_empty() {
             return self.end_at_once(face, request.id, request.qos, dirty);
         }
+        let stack = request.ts_stack.map(|it| self.recorded(it, InterceptionPoint::Route));
         for Asked { transport, id, expr, node_id } in &decided.hops {
             let message = Request {
                 id: *id,
                 wire_expr: expr.as_wire(),
                 node_id: *node_id,
+                ts_stack: stack.as_deref(),
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };
             transport.sender.append(&message, answer_qos(request.qos), || dirty.flush());
             dirty.touch(transport);
         }
-        self.ask_session(face, decided.local, &key, request.target, body);
+        self.ask_session(face, decided.local, &key, request.target, body, stack.as_deref());
     }
 
     /// This session asks, under an id of its choice. The end comes as an event.
@@ -254,19 +267,23 @@ impl Shared {
         if decided.refused {
             let body = refusal(TOO_MANY_QUERIES);
             let responder = Some(self.itself());
-            let reply = IncomingReply { key: None, responder, body: &body, qos: query.qos };
+            let qos = query.qos;
+            let reply = IncomingReply { key: None, responder, body: &body, qos, ts_stack: None };
             calling(|| self.session.reply(id, reply));
         }
         if decided.local.is_none() && decided.hops.is_empty() {
             return self.query_ended(id);
         }
+        let begun = (!query.recorded.is_empty()).then(|| self.begun(query.recorded));
+        let sent = begun.as_ref().filter(|_| !decided.hops.is_empty());
+        let sent = sent.map(|it| self.recorded(it, InterceptionPoint::Route));
         for Asked { transport, id, expr, node_id } in &decided.hops {
             let message = Request {
                 id: *id,
                 wire_expr: expr.as_wire(),
                 qos: query.qos,
                 timestamp: None,
-                ts_stack: None,
+                ts_stack: sent.as_deref(),
                 target: query.target,
                 budget: None,
                 timeout_ms: Some(query.timeout_us / 1000),
@@ -275,7 +292,8 @@ impl Shared {
             };
             transport.sender.send(&message, answer_qos(query.qos));
         }
-        self.ask_session(FaceId::LOCAL, decided.local, query.key, query.target, &query.body);
+        let (key, target, body) = (query.key, query.target, &query.body);
+        self.ask_session(FaceId::LOCAL, decided.local, key, target, body, begun.as_deref());
     }
 
     fn decide(self: &Arc<Self>, request: QueryRequest<'_>) -> Decided {
@@ -299,13 +317,17 @@ impl Shared {
         key: &KeyExpr,
         target: QueryTarget,
         body: &Query<'_>,
+        ts_stack: Option<&[u8]>,
     ) {
         if let Some((id, queryables)) = local {
             let own = source == FaceId::LOCAL;
             let handle = Arc::new(QueryHandle { shared: Arc::clone(self), id, own });
             if !queryables.is_empty() {
                 let queryables = &queryables;
-                self.session.query(IncomingQuery { queryables, key, target, body, handle });
+                let stack = ts_stack.map(|it| self.recorded(it, InterceptionPoint::Receive));
+                let ts_stack = stack.as_deref();
+                let query = IncomingQuery { queryables, key, target, body, ts_stack, handle };
+                self.session.query(query);
             }
         }
     }
@@ -375,12 +397,15 @@ impl Shared {
                 Err(error) => return tracing::debug!(?face, %error, "dropping a reply"),
             },
         };
+        let stack = response.ts_stack.map(|it| self.recorded(it, InterceptionPoint::Route));
         let Some(transport) = transport else {
+            let stack = stack.map(|it| self.recorded(&it, InterceptionPoint::Receive));
             let reply_in = IncomingReply {
                 key: key.as_ref(),
                 responder: response.responder,
                 body: &response.body,
                 qos: response.qos,
+                ts_stack: stack.as_deref(),
             };
             return guarded(|| self.session.reply(reply.source_id, reply_in));
         };
@@ -389,6 +414,7 @@ impl Shared {
             id: reply.source_id,
             wire_expr: expr.as_ref().map_or(WireExpr::full(""), RouteExpr::as_wire),
             qos: reply.qos,
+            ts_stack: stack.as_deref(),
             body: ResponseBody::Raw(raw_body),
             ..*response
         };

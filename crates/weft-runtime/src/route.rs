@@ -31,6 +31,8 @@ pub struct SampleView<'a> {
     pub attachment: Option<&'a [u8]>,
     /// Who published it as which number, if the publisher said so.
     pub source_info: Option<SourceInfo>,
+    /// What was recorded of it on its way.
+    pub ts_stack: Option<&'a [u8]>,
 }
 
 impl<'a> SampleView<'a> {
@@ -47,6 +49,7 @@ impl<'a> SampleView<'a> {
                 reliability,
                 attachment: put.attachment,
                 source_info: put.source_info,
+                ts_stack: push.ts_stack,
             },
             PushBody::Del(del) => Self {
                 key,
@@ -57,6 +60,7 @@ impl<'a> SampleView<'a> {
                 reliability,
                 attachment: del.attachment,
                 source_info: del.source_info,
+                ts_stack: push.ts_stack,
             },
             PushBody::Raw(_) => return None,
         })

@@ -29,6 +29,12 @@ pub trait SessionHandler: Send + Sync {
         let _ = (zid, link);
     }
 
+    /// The application's own stamp for what is recorded of messages on their way; by default there
+    /// is none, and the node's clock is used. Called for messages only whose sender asked for it.
+    fn custom_stamp(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// A query is for this session: answer it with [`QueryHandle`], which ends it when dropped.
     fn query(&self, query: IncomingQuery<'_>);
 
@@ -46,6 +52,8 @@ pub struct IncomingQuery<'a> {
     pub target: QueryTarget,
     /// Parameters, payload and attachment.
     pub body: &'a Query<'a>,
+    /// What was recorded of it on its way.
+    pub ts_stack: Option<&'a [u8]>,
     /// The way to answer, and to end.
     pub handle: Arc<QueryHandle>,
 }
@@ -60,4 +68,6 @@ pub struct IncomingReply<'a> {
     pub body: &'a ResponseBody<'a>,
     /// The QoS it travelled with.
     pub qos: weft_wire::Qos,
+    /// What was recorded of it, and of the query, on their way.
+    pub ts_stack: Option<&'a [u8]>,
 }

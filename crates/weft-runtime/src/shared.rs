@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     /// Stamps samples that pass through, if the node is told to.
     pub(crate) hlc: Option<Hlc>,
+    /// Stamps what is recorded on the way, if the node stamps nothing else.
+    stack_clock: Hlc,
     pub(crate) drop_future_timestamp: bool,
     next_link: AtomicU64,
     pub(crate) stopping: AtomicBool,
@@ -118,6 +120,7 @@ impl Shared {
             session: parts.session,
             settings: parts.settings,
             hlc: parts.stamps.then(|| Hlc::new(zid)),
+            stack_clock: Hlc::new(zid),
             drop_future_timestamp: parts.drop_future_timestamp,
             next_link: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
@@ -128,6 +131,10 @@ impl Shared {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn stack_clock(&self) -> &Hlc {
+        self.hlc.as_ref().unwrap_or(&self.stack_clock)
     }
 
     /// Runs one call on the node and does what comes of it. See the module's documentation.

@@ -146,7 +146,12 @@ fn until_matched(publisher: &Runtime, key: &str, count: &AtomicU64) {
 }
 
 fn put(runtime: &Runtime, key: &str, payload: &[u8], qos: Qos) {
-    let how = SampleQos { qos, reliability: Reliability::Reliable, destination: Locality::Any };
+    let how = SampleQos {
+        qos,
+        reliability: Reliability::Reliable,
+        destination: Locality::Any,
+        recorded: weft_wire::InterceptionPoints::NONE,
+    };
     let body = PushBody::Put(Put { payload, ..Put::default() });
     runtime.put(&KeyExpr::new(key).unwrap(), body, how);
 }

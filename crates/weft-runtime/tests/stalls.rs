@@ -11,7 +11,9 @@ use weft_runtime::{
     RuntimeConfig, SampleQos, SampleView, SessionHandler,
 };
 use weft_transport::CookieKey;
-use weft_wire::{CongestionControl, PushBody, Put, Qos, Reliability, WhatAmI, ZenohId};
+use weft_wire::{
+    CongestionControl, InterceptionPoints, PushBody, Put, Qos, Reliability, WhatAmI, ZenohId,
+};
 
 /// How long anything may take before a test fails.
 const SOON: Duration = Duration::from_secs(60);
@@ -73,7 +75,11 @@ impl Network {
         let body = PushBody::Put(Put { payload: &payload, ..Put::default() });
         let qos = Qos::default().with_congestion_control(congestion);
         let (reliability, destination) = (Reliability::Reliable, Locality::Any);
-        self.publisher.publish(&self.slot, body, SampleQos { qos, reliability, destination });
+        self.publisher.publish(
+            &self.slot,
+            body,
+            SampleQos { qos, reliability, destination, recorded: InterceptionPoints::NONE },
+        );
     }
 
     #[track_caller]

@@ -10,7 +10,7 @@ use weft_runtime::{
     IncomingQuery, IncomingReply, ListenTarget, Runtime, RuntimeConfig, SampleQos, SessionHandler,
 };
 use weft_transport::CookieKey;
-use weft_wire::{PushBody, Put, Qos, Reliability, WhatAmI, ZenohId};
+use weft_wire::{InterceptionPoints, PushBody, Put, Qos, Reliability, WhatAmI, ZenohId};
 
 /// How long an event may take before the test fails.
 const SOON: Duration = Duration::from_secs(10);
@@ -56,8 +56,12 @@ fn key(text: &str) -> KeyExpr {
     KeyExpr::new(text).unwrap()
 }
 
-const BLOCK: SampleQos =
-    SampleQos { qos: Qos::REQUEST, reliability: Reliability::Reliable, destination: Locality::Any };
+const BLOCK: SampleQos = SampleQos {
+    qos: Qos::REQUEST,
+    reliability: Reliability::Reliable,
+    destination: Locality::Any,
+    recorded: InterceptionPoints::NONE,
+};
 
 fn put(payload: &[u8]) -> PushBody<'_> {
     PushBody::Put(Put { payload, ..Put::default() })

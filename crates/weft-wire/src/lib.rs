@@ -56,6 +56,7 @@ mod sender;
 mod testing;
 pub mod timestamp;
 pub mod transport;
+pub mod ts_stack;
 pub mod whatami;
 pub mod zint;
 
@@ -82,6 +83,7 @@ pub use transport::{
     Bits, Bound, Close, CloseReason, FragmentHeader, FrameHeader, InitAck, InitExts, InitSyn, Join,
     NextSn, OpenAck, OpenExts, OpenSyn, Resolution, TransportMessage, TransportOam,
 };
+pub use ts_stack::{InterceptionPoint, InterceptionPoints, Stamp, TsRecord, TsStack};
 pub use whatami::{InvalidWhatAmI, WhatAmI, WhatAmIMatcher};
 
 /// The protocol version that this crate speaks, in INIT, JOIN, SCOUT and HELLO.

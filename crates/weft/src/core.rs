@@ -77,6 +77,8 @@ pub(crate) struct Core {
     /// Set when the runtime is there, before anything can listen.
     runtime: OnceLock<Weak<Runtime>>,
     pub(crate) zid: ZenohId,
+    /// The application's own stamps of what is recorded of messages.
+    stamper: Option<Stamper>,
     pub(crate) namespace: Namespace,
     /// The channels of subscribers, to be closed with them. Their calls are the runtime's.
     subscribers: Mutex<HashMap<u32, Callback<Sample>>>,
@@ -96,11 +98,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Core {
-    pub(crate) fn new(zid: ZenohId, namespace: Namespace) -> Arc<Self> {
+    pub(crate) fn new(zid: ZenohId, stamper: Option<Stamper>, namespace: Namespace) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             runtime: OnceLock::new(),
             zid,
+            stamper,
             namespace,
             subscribers: Mutex::default(),
             queryables: Listeners::default(),
@@ -255,7 +258,17 @@ fn report_timeout(get: &PendingGet) {
     }
 }
 
+/// Gives the application's own stamp.
+pub(crate) type Stamper = Box<dyn Fn() -> Vec<u8> + Send + Sync>;
+
 impl SessionHandler for Core {
+    fn custom_stamp(&self) -> Option<Vec<u8>> {
+        let stamper = self.stamper.as_ref()?;
+        let mut stamp = Vec::new();
+        weft_runtime::calling(|| stamp = stamper());
+        Some(stamp)
+    }
+
     fn event(&self, event: NodeEvent) {
         match event {
             NodeEvent::Matching { id, matching } => {

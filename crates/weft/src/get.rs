@@ -22,6 +22,7 @@ use crate::reply::Reply;
 use crate::resolve::immediate;
 use crate::select::{Select, escape_argument};
 use crate::session::{IntoSelector, Session, SessionInner, scope};
+use crate::timestamp::TimestampInstrumentation;
 use crate::zbytes::ZBytes;
 
 /// Where `_filter` and `_project` of a selector are applied (04 §12.6).
@@ -70,6 +71,7 @@ pub(crate) struct Extras {
     pub(crate) attachment: Option<ZBytes>,
     pub(crate) source_info: Option<SourceInfo>,
     pub(crate) cancellation: Option<CancellationToken>,
+    pub(crate) instrumentation: Option<TimestampInstrumentation>,
 }
 
 /// Options that a get and a querier share.
@@ -165,6 +167,15 @@ macro_rules! query_extras {
         /// Says who asks.
         pub const fn source_info(mut self, value: SourceInfo) -> Self {
             self.extras.source_info = Some(value);
+            self
+        }
+
+        /// Has the way of the query and its replies recorded. Default: no.
+        pub const fn timestamp_instrumentation(
+            mut self,
+            value: $crate::timestamp::TimestampInstrumentation,
+        ) -> Self {
+            self.extras.instrumentation = Some(value);
             self
         }
 
@@ -337,6 +348,7 @@ impl Asking<'_> {
                 timeout_us: quality.timeout.as_micros().min(u128::from(u64::MAX)) as u64,
                 qos: quality.qos,
                 scope: scope(quality.destination),
+                recorded: TimestampInstrumentation::points(extras.instrumentation),
                 body: QueryMessage {
                     consolidation: Some(consolidation),
                     parameters: self.parameters.as_str(),

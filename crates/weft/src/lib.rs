@@ -86,9 +86,9 @@ pub use weft_keyexpr::{
 pub use weft_node::Locality;
 pub use weft_runtime::{AcceptFault, LinkError, OpenError, OptionFault, OsError};
 pub use weft_wire::{
-    Bits, CongestionControl, Consolidation, Endpoint, EntityGlobalId, Hello, InvalidTimestamp,
-    InvalidWhatAmI, InvalidZid, Locator, LocatorError, Priority, QueryTarget, Reliability,
-    SourceInfo, Timestamp, WhatAmI, WhatAmIMatcher, ZenohId,
+    Bits, CongestionControl, Consolidation, Endpoint, EntityGlobalId, Hello, InterceptionPoint,
+    InvalidTimestamp, InvalidWhatAmI, InvalidZid, Locator, LocatorError, Priority, QueryTarget,
+    Reliability, SourceInfo, Timestamp, WhatAmI, WhatAmIMatcher, ZenohId,
 };
 
 /// The README's example compiles.

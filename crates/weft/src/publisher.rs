@@ -6,8 +6,8 @@ use weft_keyexpr::KeyExpr;
 use weft_node::Locality;
 use weft_runtime::{PublisherSlot, Runtime, SampleQos};
 use weft_wire::{
-    CongestionControl, Del, EntityGlobalId, Priority, PushBody, Put, Qos, Reliability, SourceInfo,
-    Timestamp,
+    CongestionControl, Del, EntityGlobalId, InterceptionPoints, Priority, PushBody, Put, Qos,
+    Reliability, SourceInfo, Timestamp,
 };
 
 use crate::encoding::Encoding;
@@ -17,6 +17,7 @@ use crate::key::IntoKeyExpr;
 use crate::matching::{MatchingListenerBuilder, MatchingStatus};
 use crate::resolve::immediate;
 use crate::session::{Session, SessionInner};
+use crate::timestamp::TimestampInstrumentation;
 use crate::zbytes::ZBytes;
 
 /// What travels with a payload.
@@ -26,6 +27,7 @@ pub(crate) struct Extras {
     pub(crate) attachment: Option<ZBytes>,
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) source_info: Option<SourceInfo>,
+    pub(crate) instrumentation: Option<TimestampInstrumentation>,
 }
 
 /// Lends the message of a put (`Some` payload) or of a deletion to `send`.
@@ -123,6 +125,16 @@ macro_rules! extras {
             self.extras.timestamp = Some(value);
             self
         }
+
+        /// Has the way of this sample recorded: [`Sample::timestamp_stack`](crate::Sample::timestamp_stack).
+        /// Default: no.
+        pub const fn timestamp_instrumentation(
+            mut self,
+            value: $crate::timestamp::TimestampInstrumentation,
+        ) -> Self {
+            self.extras.instrumentation = Some(value);
+            self
+        }
     };
 }
 pub(crate) use extras;
@@ -138,8 +150,12 @@ macro_rules! own_source {
     };
 }
 
-pub(crate) const DEFAULT_QUALITY: SampleQos =
-    SampleQos { qos: Qos::DEFAULT, reliability: Reliability::Reliable, destination: Locality::Any };
+pub(crate) const DEFAULT_QUALITY: SampleQos = SampleQos {
+    qos: Qos::DEFAULT,
+    reliability: Reliability::Reliable,
+    destination: Locality::Any,
+    recorded: InterceptionPoints::NONE,
+};
 
 /// How samples on `key` are sent: as the configuration says, and otherwise as the application does.
 fn configured(session: &SessionInner, key: &KeyExpr, mut how: SampleQos) -> SampleQos {
@@ -190,7 +206,8 @@ impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
         let session = &self.session.0;
         session.check_open()?;
         let key = self.key.into_key_expr()?;
-        let how = configured(session, &key, self.how);
+        let mut how = configured(session, &key, self.how);
+        how.recorded = TimestampInstrumentation::points(self.extras.instrumentation);
         let key = session.outward(key)?;
         let encoding = self.extras.encoding.clone().unwrap_or_default();
         with_body(self.payload.as_ref(), &encoding, &self.extras, |body| {
@@ -357,7 +374,8 @@ impl Publisher {
     /// Publishes a value (`Some` payload) or a deletion to those of its `destination`.
     pub(crate) fn publish(&self, payload: Option<&ZBytes>, extras: &Extras, destination: Locality) {
         let encoding = extras.encoding.as_ref().unwrap_or(&self.encoding);
-        let how = SampleQos { destination, ..self.how };
+        let recorded = TimestampInstrumentation::points(extras.instrumentation);
+        let how = SampleQos { destination, recorded, ..self.how };
         with_body(payload, encoding, extras, |body| self.runtime.publish(&self.slot, body, how));
     }
 

@@ -17,6 +17,7 @@ use crate::key::{IntoKeyExpr, Namespace};
 use crate::resolve::immediate;
 use crate::sample::SampleKind;
 use crate::select::{Select, SelectError, Selected};
+use crate::timestamp::TimestampStack;
 use crate::zbytes::ZBytes;
 
 /// A payload, if any, and how it is to be read.
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     encoding: Encoding,
     attachment: Option<ZBytes>,
     source_info: Option<SourceInfo>,
+    /// What was recorded of the query, as it came.
+    stack: Option<Box<[u8]>>,
     namespace: Namespace,
     handle: Arc<QueryHandle>,
     select: OnceLock<core::result::Result<Option<Select>, SelectError>>,
@@ -48,6 +51,7 @@ impl Shared {
             encoding: body.map(|body| Encoding::received(body.encoding)).unwrap_or_default(),
             attachment: incoming.body.attachment.map(ZBytes::from),
             source_info: incoming.body.source_info,
+            stack: incoming.ts_stack.map(Box::from),
             namespace: core.namespace.clone(),
             handle: Arc::clone(&incoming.handle),
             select: OnceLock::new(),
@@ -115,6 +119,11 @@ impl Query {
     /// Who asks, if the querier said so.
     pub fn source_info(&self) -> Option<SourceInfo> {
         self.shared.source_info
+    }
+
+    /// What was recorded of it on its way, if the querier had it recorded. Replies go on with it.
+    pub fn timestamp_stack(&self) -> Option<TimestampStack> {
+        self.shared.stack.as_deref().and_then(TimestampStack::received)
     }
 
     /// On which keys replies may be.
@@ -186,7 +195,8 @@ impl Query {
             payload: &payload.to_bytes(),
             ..ErrReply::default()
         };
-        self.shared.handle.reply(None, self.queryable, None, ResponseBody::Err(body));
+        let stack = self.shared.stack.as_deref();
+        self.shared.handle.reply(None, self.queryable, None, ResponseBody::Err(body), stack);
     }
 
     /// Answers with a value.
@@ -308,9 +318,9 @@ impl<'a, K: IntoKeyExpr> ReplyBuilder<'a, K> {
             }),
             None => PushBody::Del(Del { timestamp, source_info, attachment, ..Del::default() }),
         };
-        let reply = ReplyBody::new(body);
-        let responder = self.query.queryable;
-        shared.handle.reply(Some(&key), responder, self.express, ResponseBody::Reply(reply));
+        let body = ResponseBody::Reply(ReplyBody::new(body));
+        let (responder, stack) = (self.query.queryable, shared.stack.as_deref());
+        shared.handle.reply(Some(&key), responder, self.express, body, stack);
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! What a query is answered with.
 
+use std::sync::Arc;
+
 use weft_keyexpr::KeyExpr;
 use weft_runtime::IncomingReply;
 use weft_wire::{EntityGlobalId, PushBody, Reliability, ResponseBody, Timestamp};
@@ -9,6 +11,7 @@ use crate::encoding::Encoding;
 use crate::key::Namespace;
 use crate::sample::{Sample, SampleKind};
 use crate::select::{Select, Selected};
+use crate::timestamp::TimestampStack;
 use crate::zbytes::ZBytes;
 
 /// The payload of the error that ends a query whose time is over.
@@ -27,6 +30,7 @@ pub struct ReplyError {
     payload: ZBytes,
     encoding: Encoding,
     is_timeout: bool,
+    stack: Option<Arc<TimestampStack>>,
 }
 
 impl ReplyError {
@@ -47,8 +51,18 @@ impl ReplyError {
         self.is_timeout
     }
 
+    /// What was recorded of the query and this answer on their way, if the querier had it recorded.
+    pub fn timestamp_stack(&self) -> Option<&TimestampStack> {
+        self.stack.as_deref()
+    }
+
     pub(crate) fn timeout() -> Self {
-        Self { payload: ZBytes::from(TIMEOUT), encoding: Encoding::ZENOH_STRING, is_timeout: true }
+        Self {
+            payload: ZBytes::from(TIMEOUT),
+            encoding: Encoding::ZENOH_STRING,
+            is_timeout: true,
+            stack: None,
+        }
     }
 }
 
@@ -126,6 +140,7 @@ pub(crate) fn received(
                 payload: ZBytes::from(error.payload),
                 encoding: Encoding::received(error.encoding),
                 is_timeout: by_router && error.payload == TIMEOUT.as_bytes(),
+                stack: TimestampStack::of(incoming.ts_stack),
             };
             return Some(Reply::error(error, incoming.responder));
         }
@@ -137,7 +152,8 @@ pub(crate) fn received(
         tracing::warn!(%key, query = %get.key, "dropping a reply on a key that was not asked for");
         return None;
     }
-    let sample = sample(namespace.inward(key)?, body, incoming.qos)?;
+    let mut sample = sample(namespace.inward(key)?, body, incoming.qos)?;
+    sample.stack = TimestampStack::of(incoming.ts_stack);
     Some(Reply::data(sample, incoming.responder))
 }
 
@@ -153,6 +169,7 @@ fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Option
             reliability: Reliability::Reliable,
             attachment: put.attachment.map(ZBytes::from),
             source_info: put.source_info,
+            stack: None,
         },
         PushBody::Del(del) => Sample {
             key_expr,
@@ -164,6 +181,7 @@ fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Option
             reliability: Reliability::Reliable,
             attachment: del.attachment.map(ZBytes::from),
             source_info: del.source_info,
+            stack: None,
         },
         PushBody::Raw(_) => return None,
     })

@@ -1,11 +1,14 @@
 //! Samples: what subscribers receive and replies carry.
 
+use std::sync::Arc;
+
 use weft_keyexpr::{Ke, KeyExpr};
 use weft_wire::{CongestionControl, Priority, Qos, Reliability, SourceInfo, Timestamp};
 
 pub use crate::select::SampleKind;
 
 use crate::encoding::Encoding;
+use crate::timestamp::TimestampStack;
 use crate::zbytes::ZBytes;
 
 /// A sample that owns what it holds. Cloning allocates nothing.
@@ -20,6 +23,7 @@ pub struct Sample {
     pub(crate) reliability: Reliability,
     pub(crate) attachment: Option<ZBytes>,
     pub(crate) source_info: Option<SourceInfo>,
+    pub(crate) stack: Option<Arc<TimestampStack>>,
 }
 
 impl Sample {
@@ -78,6 +82,12 @@ impl Sample {
         self.source_info
     }
 
+    /// What was recorded of it on its way, if its publisher had it recorded; for a sample of a reply,
+    /// what was recorded of the query before.
+    pub fn timestamp_stack(&self) -> Option<&TimestampStack> {
+        self.stack.as_deref()
+    }
+
     /// A sample about a liveliness token.
     pub(crate) fn token(key_expr: KeyExpr, alive: bool) -> Self {
         Self {
@@ -90,6 +100,7 @@ impl Sample {
             reliability: Reliability::Reliable,
             attachment: None,
             source_info: None,
+            stack: None,
         }
     }
 }
@@ -166,6 +177,11 @@ impl<'a> SampleView<'a> {
         self.raw.source_info
     }
 
+    /// What was recorded of it on its way, if its publisher had it recorded. Allocates if it was.
+    pub fn timestamp_stack(&self) -> Option<TimestampStack> {
+        self.raw.ts_stack.and_then(TimestampStack::received)
+    }
+
     /// Lends a view of the same sample with another payload to `call`.
     pub(crate) fn with_payload(
         &self,
@@ -191,6 +207,7 @@ impl<'a> SampleView<'a> {
             reliability: self.raw.reliability,
             attachment: self.raw.attachment.map(ZBytes::from),
             source_info: self.raw.source_info,
+            stack: TimestampStack::of(self.raw.ts_stack),
         }
     }
 }

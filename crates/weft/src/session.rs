@@ -11,7 +11,7 @@ use weft_wire::{EntityGlobalId, Timestamp, ZenohId};
 
 use crate::cancel::{Cancellable, CancellationToken};
 use crate::config::{Config, Publication};
-use crate::core::Core;
+use crate::core::{Core, Stamper};
 use crate::error::{Error, Result};
 use crate::get::GetBuilder;
 use crate::info::SessionInfo;
@@ -24,6 +24,7 @@ use crate::queryable::QueryableBuilder;
 use crate::resolve::Waiting;
 use crate::settings::{Chance, Settings};
 use crate::subscriber::SubscriberBuilder;
+use crate::timestamp::TimestampContext;
 use crate::zbytes::ZBytes;
 
 /// Opens a session.
@@ -34,16 +35,30 @@ use crate::zbytes::ZBytes;
 /// # Ok::<(), weft::Error>(())
 /// ```
 pub fn open(config: Config) -> OpenBuilder {
-    OpenBuilder { config }
+    OpenBuilder { config, stamp: None }
 }
 
 /// Opens a [`Session`].
 #[must_use = "nothing is opened before wait()"]
 pub struct OpenBuilder {
     config: Config,
+    stamp: Option<Box<TimestampCallback>>,
 }
 
+type TimestampCallback = dyn Fn(TimestampContext) -> Vec<u8> + Send + Sync;
+
 impl OpenBuilder {
+    /// Gives stamps of an application's own format to what this session records of messages on their
+    /// way, in place of timestamps. Called once for each record, on the thread that handles the
+    /// message; one that panics gives no bytes.
+    pub fn timestamp_callback<F>(mut self, callback: F) -> Self
+    where
+        F: Fn(TimestampContext) -> Vec<u8> + Send + Sync + 'static,
+    {
+        self.stamp = Some(Box::new(callback));
+        self
+    }
+
     /// Opens it: returns when the session can be used. For a client that is when it is connected, for
     /// a peer when what it was told to connect to has answered or half a second has passed.
     ///
@@ -57,7 +72,9 @@ impl OpenBuilder {
         let effective = self.config.effective()?;
         let Settings { runtime, namespace, publications, queries_timeout } =
             Settings::new(&effective, &Chance::draw()?);
-        let core = Core::new(runtime.node.zid, namespace);
+        let context = TimestampContext { zid: runtime.node.zid, whatami: runtime.node.whatami };
+        let stamper = self.stamp.map(|stamp| Box::new(move || stamp(context)) as Stamper);
+        let core = Core::new(runtime.node.zid, stamper, namespace);
         crate::handlers::set_block_hook(weft_runtime::block_hook);
         let runtime = Arc::new(Runtime::open(runtime, Arc::clone(&core) as Arc<_>)?);
         core.attach(&runtime);

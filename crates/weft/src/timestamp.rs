@@ -1,4 +1,4 @@
-//! Timestamps as text, with the time as a number or as a date.
+//! Timestamps as text, with the time as a number or as a date; and what is recorded of messages on their way.
 //!
 //! `7710446842512463440/bb00bb` is exact; `2023-11-14T22:13:20.000000000Z/bb00bb` loses what is finer than a nanosecond.
 //! Both are read.
@@ -7,10 +7,16 @@
 //!
 //! Spec: 05 §A.8, 02 §3.3.
 
+mod stack;
+
 use core::fmt;
 
 use weft_keyexpr::{TimeBound, TimeExpr, TimeRange};
 use weft_wire::{InvalidZid, Timestamp};
+
+pub use stack::{
+    RecordedStamp, TimestampContext, TimestampInstrumentation, TimestampRecord, TimestampStack,
+};
 
 /// The text forms of a [`Timestamp`]; the exact one is also its `Display`.
 ///

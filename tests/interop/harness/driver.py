@@ -78,14 +78,16 @@ class Driver:
         """Sends a request and returns its response. Raises `DriverError` if the implementation refuses it."""
         return self.send(op, **fields)(timeout)
 
-    def open(self, mode="peer", connect=(), listen=(), config=None):
-        """Opens a session. Multicast scouting is off unless `config` (path to value) switches it on."""
-        return self.start_opening(mode, connect, listen, config)()
+    def open(self, mode="peer", connect=(), listen=(), config=None, stamp=None):
+        """Opens a session. Multicast scouting is off unless `config` (path to value) switches it on. With a `stamp` (bytes)
+        that is what it records of messages instead of timestamps."""
+        return self.start_opening(mode, connect, listen, config, stamp)()
 
-    def start_opening(self, mode="peer", connect=(), listen=(), config=None):
+    def start_opening(self, mode="peer", connect=(), listen=(), config=None, stamp=None):
         """As `open`, but returns a function that waits for the session."""
         config = {"scouting/multicast/enabled": False, **(config or {})}
-        opening = self.send("open", mode=mode, config=config, connect=list(connect), listen=list(listen))
+        endpoints = {"connect": list(connect), "listen": list(listen)}
+        opening = self.send("open", mode=mode, config=config, stamp_hex=stamp and stamp.hex(), **endpoints)
 
         def wait():
             answer = opening()

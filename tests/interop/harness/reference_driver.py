@@ -107,7 +107,9 @@ def key_of(driver, request):
 
 
 def open_session(driver, request):
-    session = zenoh.open(config_of(request))
+    stamp = bytes_of(request, "stamp").get("stamp")
+    options = {} if stamp is None else {"timestamp_callback": lambda context: stamp}
+    session = zenoh.open(config_of(request), **options)
     return {"session": driver.add(session), "zid": str(session.zid())}
 
 
@@ -137,6 +139,11 @@ def message_options(request, source, session):
     """Options of one message: put, delete, get and what goes through a publisher or querier."""
     options = options_of(request, "encoding", "congestion", "priority", "express", "destination")
     options |= bytes_of(request, "attachment")
+    if "instrument" in request:
+        wanted = request.pop("instrument")
+        builder = zenoh.TimestampInstrumentationBuilder()
+        builder = builder.set_send("send" in wanted).set_route("route" in wanted)
+        options["timestamp_instrumentation"] = builder.set_receive("receive" in wanted).build()
     if request.get("timestamp") == "new":
         request.pop("timestamp")
         options["timestamp"] = session.new_timestamp()

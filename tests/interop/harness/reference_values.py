@@ -115,7 +115,19 @@ def _common_fields(message):
     if message.source_info is not None:
         source = message.source_info
         fields["source_info"] = {**_entity_fields(source.source_id), "sn": source.source_sn}
-    return fields
+    return fields | _stack_fields(message)
+
+
+def _stack_fields(message):
+    """Point and node of each record, or the bytes of an application."""
+    if message.timestamp_stack is None:
+        return {}
+    records = []
+    for record in message.timestamp_stack.records:
+        stamp = record.timestamp()
+        told = stamp.hex() if record.is_custom else str(stamp).split("/")[1]
+        records.append([str(record.point).rpartition(".")[2].lower(), told])
+    return {"stack": records}
 
 
 def _entity_fields(entity):
@@ -138,7 +150,7 @@ def query_fields(query):
 
 
 def error_fields(error):
-    return _payload_fields(error.payload) | {"encoding": str(error.encoding)}
+    return _payload_fields(error.payload) | {"encoding": str(error.encoding)} | _stack_fields(error)
 
 
 def reply_fields(reply):

@@ -93,6 +93,7 @@ class Sample:
     attachment: Payload | None = None
     timestamp: str | None = None
     source_info: dict | None = None
+    stack: list | None = None
 
     @classmethod
     def of(cls, fields):
@@ -100,7 +101,7 @@ class Sample:
             payload=Payload.of(fields),
             attachment=_attachment(fields),
             **_picked(fields, "key", "kind", "encoding", "priority", "congestion", "express"),
-            **_picked(fields, "reliability", "timestamp", "source_info"),
+            **_picked(fields, "reliability", "timestamp", "source_info", "stack"),
         )
 
 
@@ -114,13 +115,14 @@ class Query:
     encoding: str | None = None
     attachment: Payload | None = None
     source_info: dict | None = None
+    stack: list | None = None
 
     @classmethod
     def of(cls, fields):
         return cls(
             payload=Payload.of(fields),
             attachment=_attachment(fields),
-            **_picked(fields, "key", "parameters", "encoding", "source_info"),
+            **_picked(fields, "key", "parameters", "encoding", "source_info", "stack"),
         )
 
 
@@ -132,6 +134,7 @@ class Reply:
     error: Payload | None
     encoding: str
     replier: dict | None
+    stack: list | None = None
 
     @classmethod
     def of(cls, fields):
@@ -139,7 +142,7 @@ class Reply:
         return cls(
             sample=Sample.of(fields) if data else None,
             error=None if data else Payload.of(fields),
-            **_picked(fields, "encoding", "replier"),
+            **_picked(fields, "encoding", "replier", "stack"),
         )
 
 

@@ -432,6 +432,7 @@ impl AdvancedPublisher {
             reliability: publisher.reliability(),
             attachment: extras.attachment.clone(),
             source_info: extras.source_info,
+            stack: None,
         });
     }
 }

@@ -24,5 +24,6 @@ mod reconnecting;
 mod reentrancy;
 mod select;
 mod support;
+mod timestamp_stack;
 mod timestamps;
 mod undeclaring;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use weft::ext::Miss;
+use weft::timestamp::{RecordedStamp, TimestampStack};
 use weft::{
     CongestionControl, Encoding, EntityGlobalId, Hello, Query, Reliability, Reply, Sample,
     SampleKind, SourceInfo, ZBytes,
@@ -37,6 +38,7 @@ pub(crate) fn sample(sample: &Sample) -> Object {
         "attachment_hex": sample.attachment().map(hex_of),
         "timestamp": sample.timestamp().map(|timestamp| timestamp.to_string()),
         "source_info": sample.source_info().map(source_info),
+        "stack": sample.timestamp_stack().map(stack),
     })));
     fields
 }
@@ -49,6 +51,7 @@ pub(crate) fn query(query: &Query) -> Object {
         "encoding": query.encoding().map(Encoding::to_string),
         "attachment_hex": query.attachment().map(hex_of),
         "source_info": query.source_info().map(source_info),
+        "stack": query.timestamp_stack().as_ref().map(stack),
     })));
     fields
 }
@@ -59,6 +62,7 @@ pub(crate) fn reply(reply: &Reply) -> Object {
         Err(error) => {
             let mut fields = payload(&error.payload().to_bytes());
             fields.insert("encoding".into(), error.encoding().to_string().into());
+            fields.insert("stack".into(), error.timestamp_stack().map(stack).into());
             fields
         }
     };
@@ -108,6 +112,18 @@ fn entity(id: EntityGlobalId) -> Value {
 
 fn source_info(info: SourceInfo) -> Value {
     json!({"zid": info.id.zid.to_string(), "eid": info.id.eid, "sn": info.sn})
+}
+
+/// Point and node of each record, or the bytes of an application.
+fn stack(stack: &TimestampStack) -> Value {
+    let records = stack.records().iter().map(|record| {
+        let point = format!("{:?}", record.point).to_lowercase();
+        match &record.stamp {
+            RecordedStamp::Time(timestamp) => json!([point, timestamp.id.to_string()]),
+            RecordedStamp::Custom(bytes) => json!([point, hex_of(bytes)]),
+        }
+    });
+    records.collect()
 }
 
 const fn kind(kind: SampleKind) -> &'static str {

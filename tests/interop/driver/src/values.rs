@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
-use weft::timestamp::TimestampText;
+use weft::timestamp::{TimestampInstrumentation, TimestampText};
 use weft::{
-    CongestionControl, Consolidation, Encoding, EntityGlobalId, KeyExpr, Locality, Priority,
-    QueryTarget, Reliability, ReplyKeyExpr, Session, SourceInfo, Timestamp, ZBytes,
+    CongestionControl, Consolidation, Encoding, EntityGlobalId, InterceptionPoint, KeyExpr,
+    Locality, Priority, QueryTarget, Reliability, ReplyKeyExpr, Session, SourceInfo, Timestamp,
+    ZBytes,
 };
 
 use crate::driver::{Driver, Thing};
@@ -109,6 +110,15 @@ pub(crate) fn source_info(
     Ok(fields.take_if_any("source_sn")?.map(|sn| SourceInfo { id, sn }))
 }
 
+/// Takes `instrument`, a list of points.
+pub(crate) fn instrumentation(
+    fields: &mut Fields,
+) -> Result<Option<TimestampInstrumentation>, Failure> {
+    let points = fields.take_if_any::<Vec<Word<InterceptionPoint>>>("instrument")?;
+    let points = points.unwrap_or_default().into_iter().map(|word| word.0);
+    Ok(TimestampInstrumentation::new(points))
+}
+
 /// A value that a word stands for.
 #[derive(Clone, Copy)]
 pub(crate) struct Word<T>(pub(crate) T);
@@ -160,6 +170,11 @@ words! {
         "none" => Consolidation::None,
         "monotonic" => Consolidation::Monotonic,
         "latest" => Consolidation::Latest,
+    }
+    InterceptionPoint {
+        "send" => InterceptionPoint::Send,
+        "route" => InterceptionPoint::Route,
+        "receive" => InterceptionPoint::Receive,
     }
     ReplyKeyExpr {
         "matching_query" => ReplyKeyExpr::MatchingQuery,

@@ -39,6 +39,7 @@ fn publish(
         publication.attachment = values::bytes(&mut fields, "attachment")?,
         timestamp = values::timestamp(&mut fields, Some(session))?,
         source_info = values::source_info(&mut fields, session.id())?,
+        timestamp_instrumentation = values::instrumentation(&mut fields)?,
         congestion_control = quality.congestion,
         priority = quality.priority,
         express = quality.express,
@@ -99,6 +100,7 @@ fn publish_through(
         publication.attachment = values::bytes(&mut fields, "attachment")?,
         timestamp = values::timestamp(&mut fields, Some(session))?,
         source_info = values::source_info(&mut fields, publisher.id())?,
+        timestamp_instrumentation = values::instrumentation(&mut fields)?,
     );
     fields.end()?;
     publication.wait()?;

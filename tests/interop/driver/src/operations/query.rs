@@ -85,6 +85,7 @@ pub(super) fn get(driver: &Arc<Driver>, mut fields: Fields) -> Answer {
         encoding = values::encoding(&mut fields)?,
         attachment = values::bytes(&mut fields, "attachment")?,
         source_info = values::source_info(&mut fields, session.id())?,
+        timestamp_instrumentation = values::instrumentation(&mut fields)?,
     );
     fields.end()?;
     let Asking { handle, replies, token } = Asking::new(driver);
@@ -122,6 +123,7 @@ pub(super) fn querier_get(driver: &Arc<Driver>, mut fields: Fields) -> Answer {
         encoding = values::encoding(&mut fields)?,
         attachment = values::bytes(&mut fields, "attachment")?,
         source_info = values::source_info(&mut fields, querier.id())?,
+        timestamp_instrumentation = values::instrumentation(&mut fields)?,
     );
     fields.end()?;
     let Asking { handle, replies, token } = Asking::new(driver);

@@ -9,7 +9,7 @@ use super::{Answer, done, entity, reporter};
 use crate::describe::{self, object};
 use crate::driver::{Driver, Thing};
 use crate::fields::{Failure, Fields, Members};
-use crate::values::session_and_key;
+use crate::values::{self, session_and_key, set};
 
 /// Takes `mode`, `connect`, `listen` and `config`.
 fn config(fields: &mut Fields) -> Result<Config, Failure> {
@@ -30,9 +30,11 @@ fn config(fields: &mut Fields) -> Result<Config, Failure> {
 }
 
 pub(super) fn open(driver: &Arc<Driver>, mut fields: Fields) -> Answer {
-    let config = config(&mut fields)?;
+    let open = weft::open(config(&mut fields)?);
+    let stamp = values::bytes(&mut fields, "stamp")?.map(|stamp| stamp.to_bytes().into_owned());
+    set!(open.timestamp_callback = stamp.map(|stamp| move |_| stamp.clone()));
     fields.end()?;
-    let session = weft::open(config).wait()?;
+    let session = open.wait()?;
     let zid = session.zid().to_string();
     Ok(object(json!({"session": driver.add(Thing::Session(session)), "zid": zid})))
 }
