@@ -114,7 +114,7 @@ pub struct QueryHandle {
 
 impl QueryHandle {
     /// Answers with data or an error; `key` is `None` for an error, `ts_stack` is what was recorded of
-    /// the query. Does nothing if the querier no longer waits.
+    /// the query. Does nothing if the querier does not wait any more.
     pub fn reply(
         &self,
         key: Option<&KeyExpr>,
