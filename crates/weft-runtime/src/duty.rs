@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use crate::cell::LinkCell;
 use crate::shard::Shard;
 use crate::shared::Shared;
+use crate::wait::wait_while;
 
 /// A wait shorter than this is not worth a change of threads.
 pub(crate) const RELIEF_MIN: Duration = Duration::from_millis(2);
@@ -134,7 +135,7 @@ pub(crate) fn relieve() {
 /// the API.
 pub fn block_hook(wait: &mut dyn FnMut()) {
     relieve();
-    wait();
+    crate::wait::around(wait);
 }
 
 /// Whether the calling thread is in a handler of the application, of any session.
@@ -278,15 +279,13 @@ impl Crew {
     pub(crate) fn close(&self, deadline: Instant) {
         let mut members = self.lock();
         members.closed = true;
-        while !members.posts.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                tracing::warn!("closing does not wait any longer for handlers to return");
-                members.threads.clear();
-                return;
-            }
-            members =
-                self.left.wait_timeout(members, left).unwrap_or_else(PoisonError::into_inner).0;
+        let is_busy = |members: &mut Members| !members.posts.is_empty();
+        members = wait_while(&self.members, &self.left, members, Some(deadline), is_busy);
+        if is_busy(&mut members) {
+            members.threads.clear();
+            drop(members);
+            tracing::warn!("closing does not wait any longer for handlers to return");
+            return;
         }
         let threads = std::mem::take(&mut members.threads);
         drop(members);

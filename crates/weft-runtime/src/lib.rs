@@ -47,6 +47,7 @@ mod shard;
 mod shared;
 mod stack;
 mod transport;
+mod wait;
 
 pub use cell::LinkInfo;
 pub use clock::wall_ntp64;
@@ -61,5 +62,6 @@ pub use runtime::{CLOSE_HANDLERS_MAX, Neighbour, Runtime, RuntimeConfig};
 pub use scout::{ScoutGroup, scout};
 pub use sender::CongestionWaits;
 pub use session::{IncomingQuery, IncomingReply, SessionHandler};
+pub use wait::{WaitHooks, set_wait_hooks, wait_while};
 
 pub use weft_link::{AcceptFault, LinkError, OptionFault, OsError};

@@ -11,6 +11,7 @@ use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, SourceInfo, Timestam
 use crate::barrier::order_all_threads;
 use crate::duty::{Crew, Post, calling, is_calling};
 use crate::transport::Transport;
+use crate::wait::Interruption;
 
 /// A sample as it is delivered: everything borrowed, from the receive buffer or the publisher.
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +115,11 @@ impl Local {
         }
         order_all_threads();
         let mut pause = PAUSE_MIN;
+        let mut interruption = Interruption::new();
         while self.publishing.load(Ordering::SeqCst) > 0 || crew.is_calling(self.address()) {
+            if interruption.is_interrupted() {
+                return;
+            }
             std::thread::sleep(pause);
             pause = (pause * 2).min(PAUSE_MAX);
         }

@@ -27,6 +27,7 @@ use crate::session::SessionHandler;
 use crate::shard::Shard;
 use crate::shared::{Settings, Shared, SharedParts};
 use crate::transport::Transport;
+use crate::wait::wait_while;
 
 /// How long closing waits for what is queued to leave.
 const CLOSE_FLUSH_MAX: Duration = Duration::from_secs(2);
@@ -111,13 +112,10 @@ impl Startup {
 
     fn wait(&self) -> Result<(), String> {
         duty::relieve();
-        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(outcome) = outcome.take() {
-                return outcome;
-            }
-            outcome = self.changed.wait(outcome).unwrap_or_else(PoisonError::into_inner);
-        }
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome =
+            wait_while(&self.outcome, &self.changed, outcome, None, |it| it.is_none());
+        outcome.take().unwrap_or_else(|| Err("interrupted".into()))
     }
 }
 

@@ -31,6 +31,7 @@ use weft_wire::{CloseReason, CongestionControl, Encode, Priority, Reliability};
 use crate::cell::LinkCell;
 use crate::clock::{now_ns, now_us};
 use crate::service::ServiceHandle;
+use crate::wait;
 
 /// Two messages closer than this are in quick succession.
 const BURST_GAP_NS: u64 = 1_000;
@@ -169,15 +170,31 @@ impl Sender {
     #[inline]
     pub(crate) fn send<M: Encode>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
         let mut state = self.lock();
-        let sent = match state.push(message, qos) {
-            Ok(()) => Sent::Queued,
-            Err(error) => {
-                let (guard, sent) = self.push_slowly(state, message, qos, error);
-                state = guard;
-                sent
-            }
-        };
-        self.after_send(state, qos.express);
+        if state.push(message, qos).is_ok() {
+            self.after_send(state, qos.express);
+            return Sent::Queued;
+        }
+        drop(state);
+        self.send_slowly(message, qos)
+    }
+
+    /// The rest of [`Sender::send`]: no room, or too big for a batch.
+    #[cold]
+    fn send_slowly<M: Encode>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
+        let mut sent = Sent::Closed;
+        wait::around(&mut || {
+            let mut state = self.lock();
+            // The lock was free meanwhile.
+            sent = match state.push(message, qos) {
+                Ok(()) => Sent::Queued,
+                Err(error) => {
+                    let (guard, sent) = self.push_slowly(state, message, qos, error);
+                    state = guard;
+                    sent
+                }
+            };
+            self.after_send(state, qos.express);
+        });
         sent
     }
 

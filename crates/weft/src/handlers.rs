@@ -36,6 +36,7 @@ pub use block::{BlockHook, set_block_hook};
 pub use channel::Receiver;
 pub use iter::{Drain, IntoIter, Iter};
 pub use stream::{RecvFuture, RecvStream};
+pub use weft_runtime::{calling, is_calling};
 
 /// Capacity of a [`FifoChannel`] when none is given, in items.
 pub const FIFO_CAPACITY_DEFAULT: usize = 256;

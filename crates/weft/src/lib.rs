@@ -84,7 +84,9 @@ pub use weft_keyexpr::{
     Ke, KeFormat, KeTree, KeyExpr, KeyExprError, Parameters, Selector, TimeRange,
 };
 pub use weft_node::Locality;
-pub use weft_runtime::{AcceptFault, LinkError, OpenError, OptionFault, OsError};
+pub use weft_runtime::{
+    AcceptFault, LinkError, OpenError, OptionFault, OsError, WaitHooks, set_wait_hooks,
+};
 pub use weft_wire::{
     Bits, CongestionControl, Consolidation, Endpoint, EntityGlobalId, Hello, InterceptionPoint,
     InvalidTimestamp, InvalidWhatAmI, InvalidZid, Locator, LocatorError, Priority, QueryTarget,

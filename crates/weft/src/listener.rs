@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
+use weft_runtime::wait_while;
+
 use crate::handlers::Callback;
 
 #[derive(Default)]
@@ -46,10 +48,8 @@ impl Calls {
         if weft_runtime::is_calling() {
             return;
         }
-        let mut state = self.lock();
-        while state.running > 0 || !state.gone {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let goes_on = |state: &mut State| state.running > 0 || !state.gone;
+        drop(wait_while(&self.state, &self.changed, self.lock(), None, goes_on));
     }
 }
 

@@ -9,6 +9,7 @@ use weft_wire::{CongestionControl, Encode, Priority};
 
 use super::{SendQos, Sender, Sent, State};
 use crate::duty;
+use crate::wait::Interruption;
 
 impl Sender {
     /// The rest of sending: no room, or too big for a batch.
@@ -24,8 +25,10 @@ impl Sender {
         while error == PushError::Full {
             let (guard, wait) = patience.wait(state);
             state = guard;
-            if wait == Wait::Over {
-                return self.give_up(state, message, qos);
+            match wait {
+                Wait::Room => {}
+                Wait::Over => return self.give_up(state, message, qos),
+                Wait::Interrupted => return (state, self.drop_one()),
             }
             match state.push(message, qos) {
                 Ok(()) => return (state, Sent::Queued),
@@ -58,11 +61,15 @@ impl Sender {
             }
             let (guard, wait) = patience.wait(state);
             state = guard;
-            if wait == Wait::Over {
-                state.half.abort_fragments(cursor);
-                self.lane_is_free(&state);
-                return self.give_up(state, message, qos);
+            if wait == Wait::Room {
+                continue;
             }
+            state.half.abort_fragments(cursor);
+            self.lane_is_free(&state);
+            return match wait {
+                Wait::Interrupted => (state, self.drop_one()),
+                _ => self.give_up(state, message, qos),
+            };
         }
     }
 
@@ -79,8 +86,7 @@ impl Sender {
             }
             CongestionControl::BlockFirst | CongestionControl::Drop => {
                 state.congested |= bit(qos.priority);
-                self.dropped.fetch_add(1, Ordering::Relaxed);
-                (state, Sent::Dropped)
+                (state, self.drop_one())
             }
             CongestionControl::Block => {
                 self.unresponsive.store(true, Ordering::Relaxed);
@@ -89,6 +95,11 @@ impl Sender {
                 (self.lock(), Sent::Closed)
             }
         }
+    }
+
+    fn drop_one(&self) -> Sent {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        Sent::Dropped
     }
 
     /// Others may have waited for a message in fragments.
@@ -103,6 +114,8 @@ impl Sender {
 enum Wait {
     Room,
     Over,
+    /// The application does not want to wait any longer.
+    Interrupted,
 }
 
 /// A priority as one bit of a byte.
@@ -124,6 +137,7 @@ struct Patience<'a> {
     /// What the neighbour had taken when the deadline was set.
     progress: Option<u64>,
     relieved: bool,
+    interruption: Interruption,
 }
 
 impl<'a> Patience<'a> {
@@ -135,6 +149,7 @@ impl<'a> Patience<'a> {
             deadline: Instant::now() + drop,
             progress: None,
             relieved: false,
+            interruption: Interruption::new(),
         }
     }
 
@@ -163,9 +178,15 @@ impl<'a> Patience<'a> {
             return (self.sender.lock(), Wait::Room);
         }
         state.waiters += 1;
+        let slice = self.interruption.slice(left);
         let (mut state, _) =
-            self.sender.room.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            self.sender.room.wait_timeout(state, slice).unwrap_or_else(PoisonError::into_inner);
         state.waiters -= 1;
+        if self.interruption.is_due() {
+            drop(state);
+            let interrupted = self.interruption.is_interrupted();
+            return (self.sender.lock(), if interrupted { Wait::Interrupted } else { Wait::Room });
+        }
         (state, Wait::Room)
     }
 }

@@ -21,6 +21,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use weft_keyexpr::KeyExpr;
+use weft_runtime::wait_while;
 
 use super::RecvError;
 use super::block::blocking;
@@ -175,6 +176,11 @@ impl<T> Receiver<T> {
     /// As [`stream`](Self::stream), owning the receiver.
     pub fn into_stream(self) -> RecvStream<T> {
         RecvStream::new(self)
+    }
+
+    /// As [`stream`](Self::stream), for a receiver that is shared.
+    pub fn shared_stream(self: &Arc<Self>) -> RecvStream<T, Arc<Self>> {
+        RecvStream::new(Arc::clone(self))
     }
 
     /// Takes everything that is queued at this moment, with one lock. Never waits.
@@ -340,16 +346,18 @@ impl<T> Shared<T> {
         state.blocked += 1;
         state.senders_waiting += 1;
         let is_over = |state: &mut State<T>| state.closed || state.is_admitted(ticket);
-        let woken = self.freed.wait_timeout_while(state, WAIT_UNREMARKED_MAX, |it| !is_over(it));
-        state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        if !is_over(&mut state) && state.remark(ticket) {
+        let remark_at = Instant::now() + WAIT_UNREMARKED_MAX;
+        state = wait_while(&self.state, &self.freed, state, Some(remark_at), |it| !is_over(it));
+        // Whoever was interrupted has not waited for long.
+        let is_late = Instant::now() >= remark_at;
+        if is_late && !is_over(&mut state) && state.remark(ticket) {
             let capacity = state.capacity;
             drop(state);
             self.warn(capacity);
             state = self.lock();
         }
-        let woken = self.freed.wait_while(state, |it| !is_over(it));
-        woken.unwrap_or_else(PoisonError::into_inner).senders_waiting -= 1;
+        state = wait_while(&self.state, &self.freed, state, None, |it| !is_over(it));
+        state.senders_waiting -= 1;
     }
 
     /// The log is foreign code: no lock is held.
