@@ -218,6 +218,12 @@ impl Config {
         Ok(value.to_json())
     }
 
+    /// Everything that was set explicitly, as JSON to look at: secrets are masked.
+    pub fn json_masked(&self) -> String {
+        let explicit = |key: &Key| self.explicit.get(key.path).cloned().unwrap_or(Value::Null);
+        tree("", |key| print::masked(key, explicit(key))).to_json()
+    }
+
     /// What applies at `path` for this configuration's mode, as JSON: what was set, or the default.
     ///
     /// # Errors
