@@ -31,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft", BELOW_WEFT),
     ("weft-cli", &["weft"]),
     ("weft-driver", &["weft"]),
+    ("weft-python", &["weft"]),
     ("weft-fuzz", SANS_IO),
     ("xtask", &[]),
 ];

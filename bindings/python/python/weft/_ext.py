@@ -1,0 +1,3 @@
+"""What programs know as the private home of ``weft.ext``."""
+
+from .ext import *  # noqa: F403
