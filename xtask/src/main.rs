@@ -9,11 +9,13 @@ mod command;
 mod doc;
 mod fuzz;
 mod interop;
+mod python;
 mod report;
 mod sim;
 mod size;
 mod test;
 mod tidy;
+mod venv;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -63,6 +65,12 @@ const VERBS: &[Verb] = &[
         arguments: "[PYTEST ARGS..]",
         about: "tests against Eclipse Zenoh",
         run: interop::run,
+    },
+    Verb {
+        name: "python",
+        arguments: "[PYTEST ARGS..]",
+        about: "the Python module: wheel, tests, types",
+        run: python::run,
     },
     Verb {
         name: "size",
