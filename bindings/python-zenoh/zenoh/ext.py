@@ -1,0 +1,7 @@
+"""``weft.ext``: the same module, not a copy."""
+
+import sys
+
+import weft.ext
+
+sys.modules[__name__] = weft.ext
