@@ -21,7 +21,7 @@ use tree::Tree;
 
 /// The crates that never touch the operating system.
 const SANS_IO: &[&str] =
-    &["weft-keyexpr", "weft-wire", "weft-transport", "weft-routing", "weft-node"];
+    &["weft-keyexpr", "weft-wire", "weft-transport", "weft-routing", "weft-intercept", "weft-node"];
 
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     if let Some(argument) = arguments.first() {

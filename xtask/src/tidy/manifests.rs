@@ -6,13 +6,21 @@ use super::{Finding, Rule, SANS_IO};
 pub(super) const RULES: &[Rule] =
     &[arrows, sans_io_has_no_dependencies, no_reference, shared_lints];
 
-const BELOW_RUNTIME: &[&str] =
-    &["weft-keyexpr", "weft-wire", "weft-transport", "weft-routing", "weft-node", "weft-link"];
+const BELOW_RUNTIME: &[&str] = &[
+    "weft-keyexpr",
+    "weft-wire",
+    "weft-transport",
+    "weft-routing",
+    "weft-intercept",
+    "weft-node",
+    "weft-link",
+];
 const BELOW_WEFT: &[&str] = &[
     "weft-keyexpr",
     "weft-wire",
     "weft-transport",
     "weft-routing",
+    "weft-intercept",
     "weft-node",
     "weft-link",
     "weft-runtime",
@@ -24,7 +32,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-wire", &[]),
     ("weft-transport", &["weft-wire"]),
     ("weft-routing", &["weft-keyexpr", "weft-wire"]),
-    ("weft-node", &["weft-keyexpr", "weft-wire", "weft-transport", "weft-routing"]),
+    ("weft-intercept", &["weft-keyexpr", "weft-wire"]),
+    (
+        "weft-node",
+        &["weft-keyexpr", "weft-wire", "weft-transport", "weft-routing", "weft-intercept"],
+    ),
     ("weft-sim", SANS_IO),
     ("weft-link", &["weft-wire"]),
     ("weft-runtime", BELOW_RUNTIME),

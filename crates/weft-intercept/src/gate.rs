@@ -1,0 +1,241 @@
+//! Decisions about messages on one key, and the count of those that were refused.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use weft_wire::{Push, PushBody, Qos, Query, Reliability, ResponseBody};
+
+use crate::rules::{QosOverwrite, Rate};
+use crate::words::MessageKind;
+
+/// What a decision needs to know of a message besides its kind and key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its quality of service.
+    pub qos: Qos,
+    /// Its channel.
+    pub reliability: Reliability,
+    /// Bytes of its payload.
+    pub payload_len: usize,
+    /// Bytes of its attachment.
+    pub attachment_len: usize,
+}
+
+impl Message {
+    fn new(qos: Qos, reliability: Reliability, payload: &[u8], attachment: Option<&[u8]>) -> Self {
+        let attachment_len = attachment.map_or(0, <[u8]>::len);
+        Self { qos, reliability, payload_len: payload.len(), attachment_len }
+    }
+
+    /// A sample, whose body is decoded.
+    #[inline]
+    pub fn push(push: &Push<'_>, reliability: Reliability) -> Self {
+        let (payload, attachment) = sample(&push.body);
+        Self::new(push.qos, reliability, payload, attachment)
+    }
+
+    /// A query.
+    pub fn query(query: &Query<'_>, qos: Qos) -> Self {
+        let payload = query.body.map_or(&[][..], |body| body.payload);
+        Self::new(qos, Reliability::Reliable, payload, query.attachment)
+    }
+
+    /// An answer to a query, whose body is decoded.
+    pub fn reply(body: &ResponseBody<'_>, qos: Qos) -> Self {
+        let (payload, attachment) = match body {
+            ResponseBody::Reply(reply) => sample(&reply.body),
+            ResponseBody::Err(error) => (error.payload, None),
+            ResponseBody::Raw(bytes) => (*bytes, None),
+        };
+        Self::new(qos, Reliability::Reliable, payload, attachment)
+    }
+
+    /// Something without a payload, such as a declaration.
+    pub const fn declaration() -> Self {
+        let reliability = Reliability::Reliable;
+        Self { qos: Qos::DECLARE, reliability, payload_len: 0, attachment_len: 0 }
+    }
+
+    /// All bytes that count for the low-pass filter.
+    #[inline]
+    const fn len(&self) -> u64 {
+        (self.payload_len + self.attachment_len) as u64
+    }
+}
+
+#[inline]
+fn sample<'a>(body: &PushBody<'a>) -> (&'a [u8], Option<&'a [u8]>) {
+    match body {
+        PushBody::Put(put) => (put.payload, put.attachment),
+        PushBody::Del(del) => (&[], del.attachment),
+        PushBody::Raw(bytes) => (bytes, None),
+    }
+}
+
+/// Why a message was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// A rule or the default permission.
+    AccessControl,
+    /// It came too soon after another one.
+    Downsampling,
+    /// It is too large.
+    LowPass,
+}
+
+/// How many messages of one neighbour and direction were refused. Shared by all who decide.
+#[derive(Debug, Default)]
+pub struct Drops([AtomicU64; 3]);
+
+/// How many messages were refused, for which reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DropCounts {
+    /// By a rule or the default permission.
+    pub access_control: u64,
+    /// Because they came too soon after another one.
+    pub downsampling: u64,
+    /// Because they were too large.
+    pub low_pass: u64,
+}
+
+impl Drops {
+    /// Counts one.
+    pub fn add(&self, reason: DropReason) {
+        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> DropCounts {
+        let [access_control, downsampling, low_pass] =
+            [0, 1, 2].map(|index| self.0[index].load(Ordering::Relaxed));
+        DropCounts { access_control, downsampling, low_pass }
+    }
+}
+
+/// The state of one downsampling rule for one neighbour and direction.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    period_us: Option<u64>,
+    /// From when on the next message passes.
+    next_us: AtomicU64,
+}
+
+impl Limiter {
+    pub(crate) fn new(rate: &Rate) -> Self {
+        Self { period_us: rate.period_us(), next_us: AtomicU64::new(0) }
+    }
+
+    /// Whether a message passes now, which takes the place of those right after it. Of two threads at
+    /// the same moment, one passes.
+    fn passes(&self, now_us: u64) -> bool {
+        let Some(period_us) = self.period_us else { return false };
+        let taken = self.next_us.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next_us| {
+            (next_us <= now_us).then(|| now_us.saturating_add(period_us))
+        });
+        taken.is_ok()
+    }
+}
+
+/// Everything that the rules say about messages of one kind on one key in one direction of one
+/// transport. Kept with routes; made by [`Chain::gate`](crate::Chain::gate).
+#[derive(Clone, Debug)]
+pub struct Gate {
+    pub(crate) limiters: Vec<Arc<Limiter>>,
+    pub(crate) allowed: bool,
+    pub(crate) overwrites: Vec<Arc<QosOverwrite>>,
+    pub(crate) size_max: Option<u64>,
+    pub(crate) drops: Arc<Drops>,
+}
+
+impl Gate {
+    /// Lets a message through with the QoS that it has from here on, or refuses and counts it. The
+    /// time, in microseconds from any origin, is asked for only if a rate is limited.
+    ///
+    /// Cost: a comparison for each part that the gate has; no lock, no allocation.
+    pub fn admit(&self, message: &Message, now_us: impl FnOnce() -> u64) -> Option<Qos> {
+        match self.judge(message, now_us) {
+            Ok(qos) => Some(qos),
+            Err(reason) => {
+                self.drops.add(reason);
+                None
+            }
+        }
+    }
+
+    fn judge(&self, message: &Message, now_us: impl FnOnce() -> u64) -> Result<Qos, DropReason> {
+        if !self.limiters.is_empty() {
+            let now_us = now_us();
+            if !self.limiters.iter().all(|limiter| limiter.passes(now_us)) {
+                return Err(DropReason::Downsampling);
+            }
+        }
+        if !self.allowed {
+            return Err(DropReason::AccessControl);
+        }
+        let qos = self.overwrites.iter().fold(message.qos, |qos, item| {
+            let fits = item.qos.matches(qos, message.reliability)
+                && item.payload_size.is_none_or(|it| it.contains(message.payload_len as u64));
+            if fits { item.overwrite.apply(qos) } else { qos }
+        });
+        if self.size_max.is_some_and(|max| message.len() > max) {
+            return Err(DropReason::LowPass);
+        }
+        Ok(qos)
+    }
+
+    /// Whether every message passes as it is.
+    pub(crate) fn is_open(&self) -> bool {
+        self.limiters.is_empty()
+            && self.allowed
+            && self.overwrites.is_empty()
+            && self.size_max.is_none()
+    }
+
+    /// Estimated memory, in bytes.
+    fn memory(&self) -> usize {
+        let parts = self.limiters.len() + self.overwrites.len();
+        size_of::<Self>() + parts * size_of::<usize>()
+    }
+}
+
+/// The gates of samples on one key: puts and deletions.
+#[derive(Clone, Debug)]
+pub struct PushGate {
+    pub(crate) put: Option<Gate>,
+    pub(crate) delete: Option<Gate>,
+}
+
+impl PushGate {
+    /// As [`Gate::admit`], for a sample whose body is decoded.
+    #[inline]
+    pub fn admit(
+        &self,
+        push: &Push<'_>,
+        reliability: Reliability,
+        now_us: impl FnOnce() -> u64,
+    ) -> Option<Qos> {
+        let gate = match push.body {
+            PushBody::Del(_) => &self.delete,
+            PushBody::Put(_) | PushBody::Raw(_) => &self.put,
+        };
+        match gate {
+            None => Some(push.qos),
+            Some(gate) => gate.admit(&Message::push(push, reliability), now_us),
+        }
+    }
+
+    /// `None` if both are open.
+    pub(crate) fn boxed(put: Option<Gate>, delete: Option<Gate>) -> Option<Box<Self>> {
+        (put.is_some() || delete.is_some()).then(|| Box::new(Self { put, delete }))
+    }
+
+    /// Estimated memory, in bytes.
+    pub fn memory(&self) -> usize {
+        self.put.iter().chain(&self.delete).map(Gate::memory).sum()
+    }
+}
+
+/// The kind of a sample.
+pub(crate) const PUSHES: [MessageKind; 2] = [MessageKind::Put, MessageKind::Delete];
