@@ -259,6 +259,12 @@ impl Routing {
     pub fn invalidate(&mut self, key: &KeyExpr) {
         self.watch.invalidate(key);
     }
+
+    /// Makes every route stale. For what a caller keeps with routes, such as the decisions of rules that
+    /// have changed.
+    pub fn invalidate_all(&mut self) {
+        self.watch.invalidate_all();
+    }
 }
 
 /// The region that a message comes from.
