@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use divan::{Bencher, black_box};
 use weft_intercept::{
-    AccessControl, AccessRule, Chain, Flow, LowPass, MessageSet, Permission, Policy, RuleSet,
-    Rules, Subject, TransportFacts,
+    AccessControl, AccessRule, Chain, Flow, LowPass, MessageSet, Permission, RuleSet, Rules,
+    TransportFacts,
 };
 use weft_keyexpr::KeyExpr;
 use weft_wire::{Push, Reliability, WireExpr, ZenohId};
@@ -15,25 +15,13 @@ fn main() {
 }
 
 fn chain(rule_count: usize) -> Chain {
-    let rule = |index: usize| AccessRule {
-        id: index.to_string(),
-        key_exprs: vec![KeyExpr::new(format!("factory/{index}/**")).unwrap()],
-        messages: MessageSet::DATA,
-        flows: None,
-        permission: if index.is_multiple_of(2) { Permission::Allow } else { Permission::Deny },
-    };
-    let policy = Policy {
-        id: None,
-        rules: (0..rule_count).map(|index| index.to_string()).collect(),
-        subjects: vec!["all".into()],
-    };
-    let access = AccessControl {
-        enabled: true,
-        default: Permission::Deny,
-        rules: Some((0..rule_count).map(rule).collect()),
-        subjects: Some(vec![Subject { id: "all".into(), ..Subject::default() }]),
-        policies: Some(vec![policy]),
-    };
+    let rules = (0..rule_count).map(|index| {
+        let even = index.is_multiple_of(2);
+        let permission = if even { Permission::Allow } else { Permission::Deny };
+        let keys = KeyExpr::new(format!("factory/{index}/**"));
+        AccessRule::new(&index.to_string(), permission, MessageSet::DATA, keys)
+    });
+    let access = AccessControl::for_everybody(Permission::Deny, rules.collect());
     let low_pass = LowPass {
         id: None,
         interfaces: None,

@@ -316,7 +316,7 @@ mod tests {
             assert!(text.contains("`downsampling/0/rules/0/freq`"), "{text}");
         }
         let text = complaint(|it| {
-            let tokens = MessageSet::EMPTY.with(MessageKind::LivelinessToken);
+            let tokens = MessageSet::only(MessageKind::LivelinessToken);
             it.downsampling.push(downsampling(tokens, 1.0));
         });
         assert!(

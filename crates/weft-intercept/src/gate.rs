@@ -209,7 +209,6 @@ pub struct PushGate {
 
 impl PushGate {
     /// As [`Gate::admit`], for a sample whose body is decoded.
-    #[inline]
     pub fn admit(
         &self,
         push: &Push<'_>,
@@ -223,6 +222,20 @@ impl PushGate {
         match gate {
             None => Some(push.qos),
             Some(gate) => gate.admit(&Message::push(push, reliability), now_us),
+        }
+    }
+
+    /// As [`PushGate::admit`]; where there is no gate, everything passes at the cost of a branch.
+    #[inline]
+    pub fn admit_at(
+        gate: Option<&Self>,
+        push: &Push<'_>,
+        reliability: Reliability,
+        now_us: impl FnOnce() -> u64,
+    ) -> Option<Qos> {
+        match gate {
+            None => Some(push.qos),
+            Some(gate) => gate.admit(push, reliability, now_us),
         }
     }
 

@@ -319,7 +319,7 @@ mod tests {
     }
 
     fn on(id: &str, keys: &[&str], permission: Permission) -> AccessRule {
-        AccessRule { key_exprs: keys.iter().copied().map(key).collect(), permission, ..rule(id) }
+        AccessRule::new(id, permission, MessageSet::ALL, keys.iter().copied().map(key))
     }
 
     #[test]
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn what_never_happens_is_found() {
         let found = access(|it| {
-            let interests = MessageSet::EMPTY.with(MessageKind::LivelinessQuery);
+            let interests = MessageSet::only(MessageKind::LivelinessQuery);
             let flows = Some(Vec::from([Flow::Egress]));
             add(it, AccessRule { messages: interests, flows, ..rule("out") });
             let subject = &mut it.subjects.as_mut().unwrap()[0];

@@ -33,30 +33,12 @@ pub(crate) fn some_facts() -> TransportFacts {
 
 /// A rule that allows everything in both directions.
 pub(crate) fn rule(id: &str) -> AccessRule {
-    AccessRule {
-        id: id.into(),
-        key_exprs: Vec::from([key("**")]),
-        messages: MessageKind::ALL.iter().copied().collect(),
-        flows: None,
-        permission: Permission::Allow,
-    }
+    AccessRule::new(id, Permission::Allow, MessageSet::ALL, [key("**")])
 }
 
 /// An access control with one rule, for everybody, that allows everything.
 pub(crate) fn allow_all() -> AccessControl {
-    let subject = Subject { id: "anybody".into(), ..Subject::default() };
-    let policy = Policy {
-        id: None,
-        rules: Vec::from(["all".into()]),
-        subjects: Vec::from(["anybody".into()]),
-    };
-    AccessControl {
-        enabled: true,
-        default: Permission::Deny,
-        rules: Some(Vec::from([rule("all")])),
-        subjects: Some(Vec::from([subject])),
-        policies: Some(Vec::from([policy])),
-    }
+    AccessControl::for_everybody(Permission::Deny, Vec::from([rule("all")]))
 }
 
 /// An overwrite of everything by the most urgent priority.
@@ -299,15 +281,9 @@ proptest! {
 
 #[test]
 fn a_wild_key_does_not_slip_past_a_deny() {
-    let mut access = allow_all();
-    let deny = AccessRule {
-        id: "no".into(),
-        key_exprs: Vec::from([key("secret/**")]),
-        permission: Permission::Deny,
-        ..rule("no")
-    };
-    access.rules.as_mut().unwrap().push(deny);
-    access.policies.as_mut().unwrap()[0].rules.push("no".into());
+    let deny = AccessRule::new("no", Permission::Deny, MessageSet::PUSHES, [key("secret/**")]);
+    let rules = Vec::from([rule("all"), deny]);
+    let access = AccessControl::for_everybody(Permission::Deny, rules);
     let set = RuleSet::new(Rules { access, ..Rules::default() }).unwrap();
     let chain = Chain::new(&set, &some_facts(), Flow::Ingress, Arc::default()).unwrap();
     let passes = |text: &str| chain.gate(MessageKind::Put, key(text).as_ke()).is_none();

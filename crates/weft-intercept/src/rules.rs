@@ -53,6 +53,22 @@ impl Default for AccessControl {
     }
 }
 
+impl AccessControl {
+    /// These rules for every neighbour.
+    pub fn for_everybody(default: Permission, rules: Vec<AccessRule>) -> Self {
+        const ID: &str = "everybody";
+        let ids = rules.iter().map(|rule| rule.id.clone()).collect();
+        let policy = Policy { id: None, rules: ids, subjects: Vec::from([ID.into()]) };
+        Self {
+            enabled: true,
+            default,
+            policies: Some(if rules.is_empty() { Vec::new() } else { Vec::from([policy]) }),
+            rules: Some(rules),
+            subjects: Some(Vec::from([Subject { id: ID.into(), ..Subject::default() }])),
+        }
+    }
+}
+
 /// One entry of `access_control/rules`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessRule {
@@ -66,6 +82,24 @@ pub struct AccessRule {
     pub flows: Option<Vec<Flow>>,
     /// What it says.
     pub permission: Permission,
+}
+
+impl AccessRule {
+    /// A rule for both directions.
+    pub fn new(
+        id: &str,
+        permission: Permission,
+        messages: MessageSet,
+        key_exprs: impl IntoIterator<Item = KeyExpr>,
+    ) -> Self {
+        let key_exprs = key_exprs.into_iter().collect();
+        Self { id: id.into(), key_exprs, messages, flows: None, permission }
+    }
+
+    /// The same for one direction.
+    pub fn one_way(self, flow: Flow) -> Self {
+        Self { flows: Some(Vec::from([flow])), ..self }
+    }
 }
 
 /// One entry of `access_control/subjects`: neighbours with all of these properties. `None` is any

@@ -115,6 +115,13 @@ impl MessageSet {
     pub const DATA: Self = Self::CHANGEABLE.with(MessageKind::Reply);
     /// None.
     pub const EMPTY: Self = Self(0);
+    /// Every kind.
+    pub const ALL: Self = Self((1 << MessageKind::ALL.len()) - 1);
+
+    /// One.
+    pub const fn only(kind: MessageKind) -> Self {
+        Self::EMPTY.with(kind)
+    }
 
     /// The set with one more.
     #[must_use]
