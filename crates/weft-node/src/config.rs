@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use weft_intercept::RuleSet;
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits};
 use weft_wire::{Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
@@ -68,6 +69,9 @@ pub struct NodeConfig {
     pub queries_timeout_us: u64,
     /// Limits per neighbour.
     pub limits: Limits,
+    /// Access control and traffic shaping from the beginning; see also
+    /// [`Node::set_rules`](crate::Node::set_rules).
+    pub rules: Option<Arc<RuleSet>>,
 }
 
 /// One neighbour to be connected to: several endpoints are raced.
@@ -238,6 +242,7 @@ impl NodeConfig {
             interests_timeout_us: 10_000_000,
             queries_timeout_us: 10_000_000,
             limits: Limits::default(),
+            rules: None,
         }
     }
 }

@@ -17,7 +17,7 @@ use weft_transport::{
 };
 use weft_wire::scouting::{Hello, ScoutingMessage};
 use weft_wire::{
-    Encode, FragmentHeader, FrameHeader, Priority, Qos, QueryTarget, Reliability, ZenohId,
+    Encode, FragmentHeader, FrameHeader, Priority, Qos, Query, QueryTarget, Reliability, ZenohId,
 };
 
 use crate::{
@@ -386,7 +386,7 @@ impl Bench {
             timeout_us: script.duration_us(),
             scope: QueryScope::Any,
         };
-        let plan = self.node.open_query(self.now_us, request);
+        let plan = self.node.open_query(self.now_us, request, &Query::default());
         if !plan.is_empty() {
             self.outside.queries.insert(id);
         }

@@ -34,6 +34,7 @@ mod forward;
 pub mod fuzz_bodies;
 mod hlc;
 mod inbound;
+mod intercept;
 mod links;
 mod node;
 mod ports;
@@ -48,14 +49,18 @@ pub use dialer::DialId;
 pub use forward::{Stamped, forwarded, stamp_put};
 pub use hlc::{Hlc, TooFarAhead};
 pub use inbound::{Arrival, CachedRoute, Inbound, Plane};
+pub use intercept::{AcceptedReply, NodeRoute, QueryHop, QueryPlan};
 pub use links::{LinkId, LinkInit, LinkOrigin, NeighbourInfo};
-pub use node::{Node, NodeFootprint, NodeRoute};
+pub use node::{Node, NodeFootprint};
 pub use ports::{Activity, NodeEvent, OpenedTransport, Ports, ScoutTo};
 pub use session::{Locality, MatchOf};
 
+pub use weft_intercept::{
+    DropCounts, Flow, LinkFacts, LinkProtocol, PushGate, RuleSet, TransportFacts,
+};
 pub use weft_routing::{
-    DEFAULT_WEIGHT, Edge, FaceId, Footprint, GossipConfig, Graph, Hop, Kind, LatencyWeighted,
-    Limits, NodeIx, NodeView, Owner, PathComputation, Paths, PendingReply, QueryHop, QueryPlan,
+    DEFAULT_WEIGHT, DataRoute, Edge, FaceId, Footprint, GossipConfig, Graph, Hop, Kind,
+    LatencyWeighted, Limits, NodeIx, NodeView, Owner, PathComputation, Paths, PendingReply,
     QueryRequest, QueryScope, Region, ResolveError, RouteExpr, Routing, ShortestPaths, Validity,
     edge_weight,
 };

@@ -145,7 +145,7 @@ impl Links {
         }
     }
 
-    fn by_face(&self, face: FaceId) -> Option<(ZenohId, &Transport)> {
+    pub(crate) fn by_face(&self, face: FaceId) -> Option<(ZenohId, &Transport)> {
         let zid = *self.zids.get(&face)?;
         Some((zid, self.transports.get(&zid)?))
     }
@@ -371,7 +371,8 @@ impl Node {
             transport.accepted += accepted;
             let face = transport.face;
             self.timers.set(now_us, Timer::Lease(face, link));
-            return ports.attach(link, face, &negotiated);
+            ports.attach(link, face, &negotiated);
+            return self.guard(face, ports);
         }
         let face = self.routing.next_face();
         let own_ms = self.config.handshake.lease_ms;
@@ -385,6 +386,7 @@ impl Node {
         self.links.transports.insert(zid, transport);
         self.links.zids.insert(face, zid);
         self.timers.set(now_us, Timer::Lease(face, link));
+        self.guard(face, ports);
         ports.event(NodeEvent::NeighbourUp { face, zid, whatami, qos });
         let admitted = self
             .with_routing(now_us, ports, |routing, out| routing.face_up(now_us, face, init, out));
@@ -463,6 +465,7 @@ impl Node {
         self.links.zids.remove(&face);
         self.links.transports.remove(&zid);
         self.with_routing(now_us, ports, |routing, out| routing.face_down(now_us, face, out));
+        self.interception.face_down(face);
         ports.event(NodeEvent::NeighbourDown { face, zid, why: loss.why() });
         self.redial_for(now_us, zid);
         for dial in dials {
@@ -550,6 +553,7 @@ impl Node {
         for transport in transports.values() {
             let face = transport.face;
             self.with_routing(now_us, ports, |routing, out| routing.face_down(now_us, face, out));
+            self.interception.face_down(face);
         }
         self.with_routing(now_us, ports, |routing, out| routing.end_own_queries(out));
         self.end_token_queries(ports);

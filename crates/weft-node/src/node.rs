@@ -2,15 +2,13 @@
 
 use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
-use weft_routing::{
-    DataRoute, Event, FaceId, Outbox, PendingReply, QueryPlan, QueryRequest, ResolveError, Routing,
-    RoutingConfig,
-};
+use weft_routing::{Event, FaceId, Outbox, PendingReply, ResolveError, Routing, RoutingConfig};
 use weft_transport::Responder;
 use weft_wire::{CloseReason, NetworkMessage, OamBody, WireExpr, ZenohId};
 
 use crate::config::NodeConfig;
 use crate::dialer::Dialer;
+use crate::intercept::{Held, Interception};
 use crate::links::{Links, NeighbourInfo};
 use crate::ports::{NodeEvent, Ports};
 use crate::scouting::Scouter;
@@ -30,15 +28,7 @@ pub struct Node {
     pub(crate) entities: Entities,
     pub(crate) timers: Timers,
     pub(crate) startup: Startup,
-}
-
-/// A route with the session's own subscribers resolved.
-#[derive(Clone, Debug)]
-pub struct NodeRoute {
-    /// Key, neighbours and validity.
-    pub route: DataRoute,
-    /// The session's subscribers that get the sample.
-    pub subscribers: Vec<u32>,
+    pub(crate) interception: Interception,
 }
 
 /// How much a [`Node`] remembers besides its routing tables, for inspection.
@@ -82,6 +72,7 @@ impl Node {
             entities: Entities::default(),
             timers: Timers::default(),
             startup: Startup::Created,
+            interception: Interception::new(config.rules.clone()),
             config,
         }
     }
@@ -131,13 +122,18 @@ impl Node {
         ports: &mut dyn Ports,
     ) -> bool {
         match message {
-            NetworkMessage::Declare(declare) => self.with_routing(now_us, ports, |routing, out| {
-                routing.handle_declare(now_us, face, declare, out)
-            }),
+            NetworkMessage::Declare(declare) => match self.admit_declare(face, declare) {
+                Some(declare) => self.with_routing(now_us, ports, |routing, out| {
+                    routing.handle_declare(now_us, face, &declare, out)
+                }),
+                None => false,
+            },
             NetworkMessage::Interest(interest) => {
-                self.with_routing(now_us, ports, |routing, out| {
-                    routing.handle_interest(now_us, face, interest, out);
-                });
+                if let Some(interest) = self.admit_interest(face, interest, ports) {
+                    self.with_routing(now_us, ports, |routing, out| {
+                        routing.handle_interest(now_us, face, &interest, out);
+                    });
+                }
                 false
             }
             NetworkMessage::Oam(oam) => {
@@ -161,20 +157,6 @@ impl Node {
     /// The key expression behind a neighbour's wire expression.
     pub fn resolve(&self, face: FaceId, expr: WireExpr<'_>) -> Result<KeyExpr, ResolveError> {
         self.routing.resolve(face, expr)
-    }
-
-    /// Where samples on `key` from `source` with this node id go.
-    pub fn data_route(&mut self, source: FaceId, node_id: u16, key: &KeyExpr) -> NodeRoute {
-        let route = self.routing.data_route(source, node_id, key);
-        let subscribers =
-            if route.accepted { self.local_subscribers(source, key) } else { Vec::new() };
-        NodeRoute { route, subscribers }
-    }
-
-    /// Chooses who is asked, see [`Routing::open_query`].
-    pub fn open_query(&mut self, now_us: u64, request: QueryRequest<'_>) -> QueryPlan {
-        let own = self.own_offer(request.source, request.key);
-        self.routing.open_query(now_us, request, own)
     }
 
     /// Where a reply goes, see [`Routing::reply_route`].
@@ -216,9 +198,12 @@ impl Node {
         ports: &mut dyn Ports,
         call: impl FnOnce(&mut Routing, &mut dyn Outbox) -> T,
     ) -> T {
-        let mut out = RoutingOut { ports, events: Vec::new() };
+        let guards = &self.interception;
+        let mut out = RoutingOut { ports, guards, events: Vec::new(), held: Held::default() };
         let result = call(&mut self.routing, &mut out);
-        for event in core::mem::take(&mut out.events) {
+        let RoutingOut { events, held, .. } = out;
+        self.send_held(now_us, held, ports);
+        for event in events {
             self.routing_event(now_us, event, ports);
         }
         result
@@ -261,15 +246,22 @@ impl Node {
     }
 }
 
-/// Passes routing's messages through and keeps its events for after the call.
+/// Passes routing's messages through and keeps its events for after the call. So it does with
+/// messages to neighbours that may not be told everything: what they are about is looked up in routing.
 struct RoutingOut<'a> {
     ports: &'a mut dyn Ports,
+    guards: &'a Interception,
     events: Vec<Event>,
+    held: Held,
 }
 
 impl Outbox for RoutingOut<'_> {
     fn send(&mut self, face: FaceId, message: &NetworkMessage<'_>) {
-        self.ports.send(face, message);
+        if self.guards.holds(face) {
+            self.held.push(face, message);
+        } else {
+            self.ports.send(face, message);
+        }
     }
 
     fn event(&mut self, event: Event) {

@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
+use weft_intercept::LinkFacts;
 use weft_keyexpr::KeyExpr;
 use weft_transport::{Negotiated, RxHalf};
 use weft_wire::{CloseReason, Endpoint, NetworkMessage, WhatAmI, ZenohId};
@@ -57,6 +58,10 @@ pub trait Ports {
 
     /// Writes a keep-alive on the neighbour's link.
     fn keep_alive(&mut self, face: FaceId, link: LinkId);
+
+    /// What rules can know of a link. Asked only of a node that has rules, once for each link of a
+    /// transport that opens, or whose rules change.
+    fn link_facts(&self, link: LinkId) -> LinkFacts;
 
     /// Sends a scouting datagram.
     fn scout(&mut self, datagram: &[u8], to: ScoutTo);

@@ -2,6 +2,7 @@
 
 mod dialing;
 mod handshakes;
+mod intercept;
 mod leases;
 mod scouting;
 mod sessions;
@@ -24,8 +25,8 @@ use weft_wire::{
 };
 
 use crate::{
-    Activity, DialId, DialTarget, FaceId, LinkId, LinkInit, LinkOrigin, Node, NodeConfig,
-    NodeEvent, OpenedTransport, Ports, ScoutTo,
+    Activity, DialId, DialTarget, FaceId, LinkFacts, LinkId, LinkInit, LinkOrigin, LinkProtocol,
+    Node, NodeConfig, NodeEvent, OpenedTransport, Ports, ScoutTo,
 };
 
 const PARAMS: LinkParams = LinkParams { mtu: u16::MAX, streamed: true };
@@ -92,6 +93,10 @@ impl Ports for World {
 
     fn keep_alive(&mut self, face: FaceId, link: LinkId) {
         self.done.push(format!("keep alive {} {}", face.0, link.0));
+    }
+
+    fn link_facts(&self, _link: LinkId) -> LinkFacts {
+        LinkFacts { protocol: Some(LinkProtocol::Tcp), ..LinkFacts::default() }
     }
 
     fn scout(&mut self, datagram: &[u8], to: ScoutTo) {

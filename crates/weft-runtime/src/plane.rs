@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weft_node::{Arrival, FaceId, Plane, Stamped, stamp_put};
 use weft_wire::{InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, WireExpr};
 
-use crate::clock::wall_ntp64;
+use crate::clock::{now_us, wall_ntp64};
 use crate::duty::Post;
 use crate::route::{Route, SampleView};
 use crate::sender::SendQos;
@@ -65,18 +65,26 @@ pub(crate) struct RuntimePlane<'a> {
 }
 
 impl RuntimePlane<'_> {
-    /// Appends a message to the batches of every neighbour on its route.
+    /// Appends a message to the batches of every neighbour on its route. Its rules are asked about
+    /// `seen`, which is the same with its body decoded.
     #[inline]
-    fn forward(&mut self, route: &Route, push: &Push<'_>, reliability: Reliability) {
-        let qos = SendQos {
-            priority: push.qos.priority(),
-            reliability,
-            congestion: push.qos.congestion_control(),
-            express: push.qos.express(),
-        };
+    fn forward(
+        &mut self,
+        route: &Route,
+        push: &Push<'_>,
+        seen: &Push<'_>,
+        reliability: Reliability,
+    ) {
+        let sent = SendQos::new(push.qos, reliability);
         for hop in &route.hops {
-            let message = Push { wire_expr: hop.expr.as_wire(), node_id: hop.node_id, ..*push };
-            hop.transport.sender.append(&message, qos, || self.dirty.flush());
+            let mut message = Push { wire_expr: hop.expr.as_wire(), node_id: hop.node_id, ..*push };
+            let mut sent = sent;
+            if let Some(gate) = &hop.gate {
+                let Some(qos) = gate.admit(seen, reliability, now_us) else { continue };
+                message.qos = qos;
+                sent = SendQos::new(qos, reliability);
+            }
+            hop.transport.sender.append(&message, sent, || self.dirty.flush());
             self.dirty.touch(&hop.transport);
         }
     }
@@ -108,7 +116,13 @@ impl RuntimePlane<'_> {
     /// Stamps a sample if that is to be done, and hands it to those on its route.
     #[inline]
     fn pass_on(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
-        let push = sample.push;
+        let mut push = sample.push;
+        let changed;
+        if let Some(gate) = &route.gate {
+            let Some(qos) = gate.admit(push, sample.reliability, now_us) else { return };
+            changed = Push { qos, ..*push };
+            push = &changed;
+        }
         let stamped = match (&push.body, &self.shared.hlc) {
             (PushBody::Put(put), Some(hlc)) => {
                 stamp_put(put, hlc, wall_ntp64(), self.shared.drop_future_timestamp)
@@ -126,7 +140,8 @@ impl RuntimePlane<'_> {
         if !route.hops.is_empty() {
             // An unchanged body goes on byte for byte, not decoded and encoded again.
             let unchanged = Push { body: PushBody::Raw(sample.raw_body), ..*push };
-            self.forward(route, stamped.as_ref().unwrap_or(&unchanged), sample.reliability);
+            let sent = stamped.as_ref().unwrap_or(&unchanged);
+            self.forward(route, sent, push, sample.reliability);
         }
         self.deliver_locally(route, stamped.as_ref().unwrap_or(push), sample.reliability);
     }

@@ -6,7 +6,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use weft_node::{Activity, DialId, FaceId, LinkId, NodeEvent, OpenedTransport, Ports, ScoutTo};
+use weft_node::{
+    Activity, DialId, FaceId, LinkFacts, LinkId, LinkProtocol, NodeEvent, OpenedTransport, Ports,
+    ScoutTo,
+};
 use weft_transport::{Negotiated, TxHalf};
 use weft_wire::{CloseReason, Encode, Endpoint, NetworkMessage, TransportMessage, Writer};
 
@@ -116,6 +119,15 @@ impl Ports for RuntimePorts<'_> {
             if TransportMessage::KeepAlive.encode(&mut writer).is_ok() {
                 self.transmit(link, &batch);
             }
+        }
+    }
+
+    fn link_facts(&self, link: LinkId) -> LinkFacts {
+        let Some(cell) = self.tables.links.get(&link) else { return LinkFacts::default() };
+        LinkFacts {
+            protocol: LinkProtocol::named(cell.link.proto().as_str()),
+            interfaces: cell.link.interfaces(),
+            cert_common_name: None,
         }
     }
 

@@ -11,11 +11,11 @@ use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use weft_keyexpr::KeyExpr;
-use weft_node::Locality;
+use weft_node::{Locality, PushGate};
 use weft_wire::{InterceptionPoint, InterceptionPoints, Push, PushBody, Put, Qos, Reliability};
 
-use crate::clock::wall_ntp64;
-use crate::route::{Route, SampleView};
+use crate::clock::{now_us, wall_ntp64};
+use crate::route::{Route, RouteHop, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
 
@@ -155,16 +155,15 @@ fn distribute<'a>(
     own_stack: Option<&'a [u8]>,
 ) {
     if how.destination.allows_remote() {
-        let qos = SendQos {
-            priority: how.qos.priority(),
-            reliability: how.reliability,
-            congestion: how.qos.congestion_control(),
-            express: how.qos.express(),
-        };
+        let sent = SendQos::new(how.qos, how.reliability);
         for hop in &route.hops {
             push.wire_expr = hop.expr.as_wire();
             push.node_id = hop.node_id;
-            hop.transport.sender.send(&push, qos);
+            if let Some(gate) = &hop.gate {
+                hop.send_through(gate, &push, how.reliability);
+            } else {
+                hop.transport.sender.send(&push, sent);
+            }
         }
     }
     push.ts_stack = own_stack;
@@ -174,6 +173,15 @@ fn distribute<'a>(
     {
         for local in &route.locals {
             local.deliver_own(&view);
+        }
+    }
+}
+
+impl RouteHop {
+    /// Sends a sample if the rules let it pass, with the QoS that they give it.
+    fn send_through(&self, gate: &PushGate, push: &Push<'_>, reliability: Reliability) {
+        if let Some(qos) = gate.admit(push, reliability, now_us) {
+            self.transport.sender.send(&Push { qos, ..*push }, SendQos::new(qos, reliability));
         }
     }
 }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{FaceId, NodeEvent, PendingReply, QueryRequest, QueryScope, RouteExpr};
+use weft_node::{
+    AcceptedReply, FaceId, NodeEvent, PendingReply, QueryHop, QueryRequest, QueryScope, RouteExpr,
+};
 use weft_wire::{
     EntityGlobalId, ErrReply, InterceptionPoint, InterceptionPoints, NetworkMessage, Qos, Query,
     QueryTarget, Reliability, Request, RequestBody, Response, ResponseBody, ResponseFinal,
@@ -88,12 +90,7 @@ impl Answer {
 
 /// Queries and answers travel on the reliable channel with the QoS of the query.
 const fn answer_qos(qos: Qos) -> SendQos {
-    SendQos {
-        priority: qos.priority(),
-        reliability: Reliability::Reliable,
-        congestion: qos.congestion_control(),
-        express: qos.express(),
-    }
+    SendQos::new(qos, Reliability::Reliable)
 }
 
 /// Why a query beyond `limits/queries_pending` is not asked.
@@ -123,7 +120,7 @@ impl QueryHandle {
         body: ResponseBody<'_>,
         ts_stack: Option<&[u8]>,
     ) {
-        let Some((reply, transport)) = self.shared.reply_target(FaceId::LOCAL, self.id) else {
+        let Some((reply, transport)) = self.shared.own_reply_target(self.id, key, &body) else {
             return;
         };
         let qos = express.map_or(reply.qos, |express| reply.qos.with_express(express));
@@ -158,7 +155,7 @@ impl QueryHandle {
 
     /// Whether the querier still waits for answers.
     pub fn is_awaited(&self) -> bool {
-        self.shared.reply_target(FaceId::LOCAL, self.id).is_some()
+        self.shared.is_awaited(self.id)
     }
 
     /// Calls the session's queryables: on an event thread if it asks itself, so that asking does not
@@ -185,20 +182,12 @@ impl Drop for QueryHandle {
     }
 }
 
-/// A neighbour that gets a query.
-struct Asked {
-    transport: Arc<Transport>,
-    id: u32,
-    expr: RouteExpr,
-    node_id: u16,
-}
-
 /// What is decided about a query under the control lock.
 struct Decided {
     /// Too many queries are pending.
     refused: bool,
     local: Option<(u32, Vec<u32>)>,
-    hops: Vec<Asked>,
+    hops: Vec<(Arc<Transport>, QueryHop)>,
 }
 
 impl Shared {
@@ -220,7 +209,7 @@ impl Shared {
             || self.lock().node.config().queries_timeout_us,
             |ms| ms.saturating_mul(1000),
         );
-        let decided = self.decide(QueryRequest {
+        let asked = QueryRequest {
             source: face,
             node_id: request.node_id,
             source_id: request.id,
@@ -229,7 +218,8 @@ impl Shared {
             qos: request.qos,
             timeout_us,
             scope: QueryScope::Any,
-        });
+        };
+        let decided = self.decide(asked, body);
         if decided.refused {
             return self.refuse(face, request, TOO_MANY_QUERIES, dirty);
         }
@@ -237,16 +227,17 @@ impl Shared {
             return self.end_at_once(face, request.id, request.qos, dirty);
         }
         let stack = request.ts_stack.map(|it| self.recorded(it, InterceptionPoint::Route));
-        for Asked { transport, id, expr, node_id } in &decided.hops {
+        for (transport, hop) in &decided.hops {
             let message = Request {
-                id: *id,
-                wire_expr: expr.as_wire(),
-                node_id: *node_id,
+                id: hop.id,
+                wire_expr: hop.expr.as_wire(),
+                qos: hop.qos,
+                node_id: hop.node_id,
                 ts_stack: stack.as_deref(),
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };
-            transport.sender.append(&message, answer_qos(request.qos), || dirty.flush());
+            transport.sender.append(&message, answer_qos(hop.qos), || dirty.flush());
             dirty.touch(transport);
         }
         self.ask_session(face, decided.local, &key, request.target, body, stack.as_deref());
@@ -254,7 +245,7 @@ impl Shared {
 
     /// This session asks, under an id of its choice. The end comes as an event.
     pub(crate) fn ask(self: &Arc<Self>, id: u32, query: &QueryArgs<'_>) {
-        let decided = self.decide(QueryRequest {
+        let asked = QueryRequest {
             source: FaceId::LOCAL,
             node_id: 0,
             source_id: id,
@@ -263,7 +254,8 @@ impl Shared {
             qos: query.qos,
             timeout_us: query.timeout_us,
             scope: query.scope,
-        });
+        };
+        let decided = self.decide(asked, &query.body);
         if decided.refused {
             let body = refusal(TOO_MANY_QUERIES);
             let responder = Some(self.itself());
@@ -277,33 +269,33 @@ impl Shared {
         let begun = (!query.recorded.is_empty()).then(|| self.begun(query.recorded));
         let sent = begun.as_ref().filter(|_| !decided.hops.is_empty());
         let sent = sent.map(|it| self.recorded(it, InterceptionPoint::Route));
-        for Asked { transport, id, expr, node_id } in &decided.hops {
+        for (transport, hop) in &decided.hops {
             let message = Request {
-                id: *id,
-                wire_expr: expr.as_wire(),
-                qos: query.qos,
+                id: hop.id,
+                wire_expr: hop.expr.as_wire(),
+                qos: hop.qos,
                 timestamp: None,
                 ts_stack: sent.as_deref(),
                 target: query.target,
                 budget: None,
                 timeout_ms: Some(query.timeout_us / 1000),
-                node_id: *node_id,
+                node_id: hop.node_id,
                 body: RequestBody::Query(query.body),
             };
-            transport.sender.send(&message, answer_qos(query.qos));
+            transport.sender.send(&message, answer_qos(hop.qos));
         }
         let (key, target, body) = (query.key, query.target, &query.body);
         self.ask_session(FaceId::LOCAL, decided.local, key, target, body, begun.as_deref());
     }
 
-    fn decide(self: &Arc<Self>, request: QueryRequest<'_>) -> Decided {
+    fn decide(self: &Arc<Self>, request: QueryRequest<'_>, body: &Query<'_>) -> Decided {
         let (source, key, target) = (request.source, request.key, request.target);
         self.control(|node, ports| {
-            let plan = node.open_query(now_us(), request);
+            let plan = node.open_query(now_us(), request, body);
             let local = plan.local.map(|id| (id, node.local_queryables(source, key, target)));
             let hops = plan.hops.into_iter().filter_map(|hop| {
-                let transport = Arc::clone(ports.tables.transports.get(&hop.face)?);
-                Some(Asked { transport, id: hop.id, expr: hop.expr, node_id: hop.node_id })
+                let transport = ports.tables.transports.get(&hop.face)?;
+                Some((Arc::clone(transport), hop))
             });
             Decided { refused: plan.refused, local, hops: hops.collect() }
         })
@@ -369,16 +361,26 @@ impl Shared {
         }
     }
 
-    /// Who gets the answers to request `id` of `face`; no transport means this session.
-    fn reply_target(
+    /// Who gets an answer of this session to request `id`; no transport means this session.
+    fn own_reply_target(
         &self,
-        face: FaceId,
         id: u32,
+        key: Option<&KeyExpr>,
+        body: &ResponseBody<'_>,
     ) -> Option<(PendingReply, Option<Arc<Transport>>)> {
         let control = self.lock();
-        let reply = control.node.reply_route(face, id)?;
+        let reply = control.node.accept_own_reply(now_us(), id, key, body)?;
         let transport = control.tables.transports.get(&reply.source).cloned();
         (transport.is_some() || reply.source == FaceId::LOCAL).then_some((reply, transport))
+    }
+
+    /// Whether anybody waits for answers of this session to request `id`.
+    fn is_awaited(&self, id: u32) -> bool {
+        let control = self.lock();
+        control.node.reply_route(FaceId::LOCAL, id).is_some_and(|reply| {
+            let known = control.tables.transports.contains_key(&reply.source);
+            known || reply.source == FaceId::LOCAL
+        })
     }
 
     /// A neighbour answers.
@@ -389,25 +391,35 @@ impl Shared {
         raw_body: &[u8],
         dirty: &mut Dirty,
     ) {
-        let Some((reply, transport)) = self.reply_target(face, response.id) else { return };
-        let key = match response.body {
-            ResponseBody::Err(_) if response.wire_expr.is_empty() => None,
-            _ => match self.lock().node.resolve(face, response.wire_expr) {
-                Ok(key) => Some(key),
-                Err(error) => return tracing::debug!(?face, %error, "dropping a reply"),
-            },
-        };
-        let stack = response.ts_stack.map(|it| self.recorded(it, InterceptionPoint::Route));
-        let Some(transport) = transport else {
-            let stack = stack.map(|it| self.recorded(&it, InterceptionPoint::Receive));
-            let reply_in = IncomingReply {
-                key: key.as_ref(),
-                responder: response.responder,
-                body: &response.body,
-                qos: response.qos,
-                ts_stack: stack.as_deref(),
+        let (accepted, transport) = {
+            let control = self.lock();
+            let accepted = match control.node.accept_reply(now_us(), face, response) {
+                Ok(Some(accepted)) => accepted,
+                Ok(None) => return,
+                Err(error) => {
+                    drop(control);
+                    return tracing::debug!(?face, %error, "dropping a reply");
+                }
             };
-            return guarded(|| self.session.reply(reply.source_id, reply_in));
+            let transport = control.tables.transports.get(&accepted.to.source).cloned();
+            (accepted, transport)
+        };
+        let AcceptedReply { to: reply, key } = accepted;
+        let stack = response.ts_stack.map(|it| self.recorded(it, InterceptionPoint::Route));
+        let transport = match transport {
+            Some(transport) => transport,
+            None if reply.source == FaceId::LOCAL => {
+                let stack = stack.map(|it| self.recorded(&it, InterceptionPoint::Receive));
+                let reply_in = IncomingReply {
+                    key: key.as_ref(),
+                    responder: response.responder,
+                    body: &response.body,
+                    qos: response.qos,
+                    ts_stack: stack.as_deref(),
+                };
+                return guarded(|| self.session.reply(reply.source_id, reply_in));
+            }
+            None => return,
         };
         let expr = key.map(RouteExpr::full);
         let message = Response {

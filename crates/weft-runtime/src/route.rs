@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{CachedRoute, RouteExpr, Validity};
+use weft_node::{CachedRoute, PushGate, RouteExpr, Validity};
 use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, SourceInfo, Timestamp};
 
 use crate::barrier::order_all_threads;
@@ -136,12 +136,16 @@ pub(crate) struct RouteHop {
     pub(crate) expr: RouteExpr,
     /// Where a sample entered the neighbour's network; 0 if it does here, or there is none.
     pub(crate) node_id: u16,
+    /// What rules say about the sample on this way; `None` where all pass.
+    pub(crate) gate: Option<Box<PushGate>>,
 }
 
 /// Where the samples of one key from one source go.
 pub(crate) struct Route {
     pub(crate) key: KeyExpr,
     pub(crate) validity: Validity,
+    /// What rules say about the sample before it is looked at; `None` where all pass.
+    pub(crate) gate: Option<Box<PushGate>>,
     pub(crate) locals: Vec<Arc<Local>>,
     pub(crate) hops: Vec<RouteHop>,
 }
@@ -150,5 +154,10 @@ impl CachedRoute for Route {
     #[inline]
     fn is_stale(&self) -> bool {
         self.validity.is_stale()
+    }
+
+    fn held_len(&self) -> usize {
+        let gates = self.hops.iter().map(|hop| &hop.gate).chain([&self.gate]);
+        gates.flatten().map(|gate| gate.memory()).sum()
     }
 }

@@ -26,7 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use weft_transport::{FragmentCursor, FragmentStep, PushError, TxChunk, TxHalf, TxStats};
-use weft_wire::{CloseReason, CongestionControl, Encode, Priority, Reliability};
+use weft_wire::{CloseReason, CongestionControl, Encode, Priority, Qos, Reliability};
 
 use crate::cell::LinkCell;
 use crate::clock::{now_ns, now_us};
@@ -82,6 +82,19 @@ pub(crate) struct SendQos {
     pub(crate) reliability: Reliability,
     pub(crate) congestion: CongestionControl,
     pub(crate) express: bool,
+}
+
+impl SendQos {
+    /// That of a message on this channel.
+    #[inline]
+    pub(crate) const fn new(qos: Qos, reliability: Reliability) -> Self {
+        Self {
+            priority: qos.priority(),
+            reliability,
+            congestion: qos.congestion_control(),
+            express: qos.express(),
+        }
+    }
 }
 
 /// The sending side of one transport.

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use weft_keyexpr::KeyExpr;
 use weft_link::{Link, Listener};
-use weft_node::{DialId, FaceId, Hlc, LinkId, LinkInit, LinkOrigin, Node, NodeEvent, ScoutTo};
+use weft_node::{
+    DataRoute, DialId, FaceId, Hlc, LinkId, LinkInit, LinkOrigin, Node, NodeEvent, ScoutTo,
+};
 use weft_transport::{LinkParams, TxConfig};
 use weft_wire::{CloseReason, NetworkMessage, WireExpr, ZenohId};
 
@@ -441,11 +443,13 @@ impl Control {
             .route
             .hops
             .into_iter()
-            .filter_map(|hop| {
+            .zip(found.egress)
+            .filter_map(|(hop, gate)| {
                 let transport = Arc::clone(self.tables.transports.get(&hop.face)?);
-                Some(RouteHop { transport, expr: hop.expr, node_id: hop.node_id })
+                Some(RouteHop { transport, expr: hop.expr, node_id: hop.node_id, gate })
             })
             .collect();
-        Arc::new(Route { key: found.route.key, validity: found.route.validity, locals, hops })
+        let DataRoute { key, validity, .. } = found.route;
+        Arc::new(Route { key, validity, gate: found.ingress, locals, hops })
     }
 }

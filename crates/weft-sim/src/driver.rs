@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use weft_node::{
-    Activity, CachedRoute, DialId, FaceId, Inbound, LinkId, NodeEvent, NodeRoute, OpenedTransport,
-    Ports, ScoutTo,
+    Activity, CachedRoute, DialId, FaceId, Inbound, LinkFacts, LinkId, LinkProtocol, NodeEvent,
+    NodeRoute, OpenedTransport, Ports, ScoutTo,
 };
 use weft_transport::{Negotiated, TxConfig, TxHalf, write_batch, write_plain_batch};
 use weft_wire::{
@@ -219,6 +219,10 @@ impl Ports for Driver {
         if TransportMessage::KeepAlive.encode(&mut batch).is_ok() {
             self.transmit(link, &batch);
         }
+    }
+
+    fn link_facts(&self, _link: LinkId) -> LinkFacts {
+        LinkFacts { protocol: Some(LinkProtocol::Tcp), ..LinkFacts::default() }
     }
 
     fn scout(&mut self, datagram: &[u8], to: ScoutTo) {

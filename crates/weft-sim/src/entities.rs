@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{FaceId, Locality, MatchOf};
+use weft_node::{FaceId, Locality, MatchOf, PushGate};
 use weft_wire::{
     CongestionControl, Del, Priority, Push, PushBody, Put, Qos, QueryTarget, Reliability,
 };
@@ -270,13 +270,16 @@ impl Sim {
             Some(payload) => PushBody::Put(Put { payload, attachment, ..Put::default() }),
             None => PushBody::Del(Del { attachment, ..Del::default() }),
         };
-        let class = plane::class(sending.qos, sending.reliability);
         let mut outcome = PutOutcome::Sent;
-        let hops = &route.0.route.hops;
-        for hop in hops.iter().filter(|_| sending.destination.allows_remote()) {
-            let qos = sending.qos;
-            let push = Push { qos, ..Push::new(hop.expr.as_wire(), body) };
-            match driver.push(hop.face, &push, class) {
+        let hops = route.0.route.hops.iter().zip(&route.0.egress);
+        for (hop, gate) in hops.filter(|_| sending.destination.allows_remote()) {
+            let mut push = Push { qos: sending.qos, ..Push::new(hop.expr.as_wire(), body) };
+            let reliability = sending.reliability;
+            match PushGate::admit_at(gate.as_deref(), &push, reliability, || now_us) {
+                Some(qos) => push.qos = qos,
+                None => continue,
+            }
+            match driver.push(hop.face, &push, plane::class(push.qos, reliability)) {
                 Pushed::Queued | Pushed::Closed => {}
                 Pushed::Dropped => outcome = PutOutcome::Dropped,
                 Pushed::Waiting => outcome = PutOutcome::Waiting,

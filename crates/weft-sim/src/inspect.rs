@@ -289,10 +289,26 @@ impl Sim {
     /// Publishes, and expects the sample at every subscriber that the model says it reaches, by the
     /// next call of [`Sim::settle`].
     pub fn put_expected(&mut self, node: NodeRef, key: &str, payload: &[u8]) {
-        let model = self.model();
+        let reached = self.model().reached(node.0);
+        self.put_due(node, key, payload, reached.into_iter().chain([node.0]));
+    }
+
+    /// Publishes, and expects the sample at subscribers of the very session and nowhere else, because
+    /// rules keep it from leaving or from coming in anywhere.
+    pub fn put_kept(&mut self, node: NodeRef, key: &str, payload: &[u8]) {
+        self.put_due(node, key, payload, [node.0]);
+    }
+
+    fn put_due(
+        &mut self,
+        node: NodeRef,
+        key: &str,
+        payload: &[u8],
+        hosts: impl IntoIterator<Item = HostId>,
+    ) {
         let key = Self::key(key);
         let mut due = BTreeSet::new();
-        for host in model.reached(node.0).into_iter().chain([node.0]) {
+        for host in hosts {
             let Some(running) = self.hosts[host].running.as_ref() else { continue };
             let wanted = running.session.subscribers.values().filter(|it| {
                 let origin = it.origin;
@@ -305,6 +321,14 @@ impl Sim {
         let put = PutId(self.last_put().0 + 1);
         self.checks.deliveries.expect(put, due);
         self.send_sample(node.0, &key, Some(payload), PLAIN);
+    }
+
+    /// How many messages a running node refused by its rules, from and to all its neighbours.
+    #[must_use]
+    pub fn refused(&self, node: NodeRef) -> u64 {
+        let running = self.hosts[node.0].running.as_ref();
+        let drops = running.into_iter().flat_map(|running| running.node.drops());
+        drops.map(|(_, _, it)| it.access_control + it.downsampling + it.low_pass).sum()
     }
 
     /// Withdraws everything that every session has declared, and sees to it that nothing is left of

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use weft_node::{
-    Arrival, FaceId, Hlc, Node, PendingReply, Plane, QueryRequest, QueryScope, RouteExpr, Stamped,
-    forwarded, stamp_put,
+    AcceptedReply, Arrival, DataRoute, FaceId, Hlc, Node, NodeRoute, PendingReply, Plane, PushGate,
+    QueryRequest, QueryScope, RouteExpr, Stamped, forwarded, stamp_put,
 };
 use weft_wire::{
     CongestionControl, NetworkMessage, Push, PushBody, Qos, Reliability, Request, RequestBody,
@@ -38,10 +38,16 @@ impl Plane for SimPlane<'_> {
 
     fn deliver(&mut self, _face: FaceId, route: &Route, sample: Arrival<'_>) {
         let Arrival { push, raw_body, reliability } = sample;
-        let NodeRoute { hops, subscribers } = parts(route);
+        let NodeRoute { route: DataRoute { hops, .. }, subscribers, ingress, egress } = &*route.0;
         if hops.is_empty() && subscribers.is_empty() {
             return;
         }
+        let now_us = self.driver.now_us;
+        let admit = |gate: &Option<Box<PushGate>>, push: &Push<'_>| {
+            PushGate::admit_at(gate.as_deref(), push, reliability, || now_us)
+        };
+        let Some(qos) = admit(ingress, push) else { return };
+        let push = &Push { qos, ..*push };
         let stamped = match (&push.body, self.hlc) {
             (PushBody::Put(put), Some(hlc)) => {
                 stamp_put(put, hlc, self.wall_ntp64, self.drop_future)
@@ -54,12 +60,14 @@ impl Plane for SimPlane<'_> {
             Stamped::Refused(_) => return,
         };
         let put = put_id(push);
-        for hop in hops {
+        for (hop, gate) in hops.iter().zip(egress) {
+            let Some(qos) = admit(gate, push) else { continue };
+            let (wire_expr, node_id) = (hop.expr.as_wire(), hop.node_id);
             let message = match &restamped {
-                None => forwarded(push, raw_body, hop),
-                Some(push) => Push { wire_expr: hop.expr.as_wire(), node_id: hop.node_id, ..*push },
+                None => Push { qos, ..forwarded(push, raw_body, hop) },
+                Some(push) => Push { qos, wire_expr, node_id, ..*push },
             };
-            self.forward(hop.face, &message, class(push.qos, reliability));
+            self.forward(hop.face, &message, class(qos, reliability));
             self.driver.facts.extend(put.map(|put| Fact::Sent { put, face: hop.face }));
         }
         let push = restamped.as_ref().unwrap_or(push);
@@ -103,7 +111,8 @@ impl SimPlane<'_> {
             timeout_us: request.timeout_ms.map_or(default_us, |ms| ms.saturating_mul(1000)),
             scope: QueryScope::Any,
         };
-        let plan = self.node.open_query(self.driver.now_us, asked);
+        let RequestBody::Query(body) = &request.body else { return };
+        let plan = self.node.open_query(self.driver.now_us, asked, body);
         if plan.is_empty() {
             return end_at_once(self.driver, face, request.id, request.qos);
         }
@@ -111,11 +120,12 @@ impl SimPlane<'_> {
             let message = Request {
                 id: hop.id,
                 wire_expr: hop.expr.as_wire(),
+                qos: hop.qos,
                 node_id: hop.node_id,
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };
-            self.forward(hop.face, &message, answer_class(request.qos));
+            self.forward(hop.face, &message, answer_class(hop.qos));
         }
         if let Some(branch) = plan.local {
             let target = request.target;
@@ -124,14 +134,8 @@ impl SimPlane<'_> {
     }
 
     fn response(&mut self, face: FaceId, response: &Response<'_>, raw_body: &[u8]) {
-        let Some(reply) = self.node.reply_route(face, response.id) else { return };
-        let key = match response.body {
-            ResponseBody::Err(_) if response.wire_expr.is_empty() => None,
-            _ => match self.node.resolve(face, response.wire_expr) {
-                Ok(key) => Some(key),
-                Err(_) => return,
-            },
-        };
+        let accepted = self.node.accept_reply(self.driver.now_us, face, response);
+        let Ok(Some(AcceptedReply { to: reply, key })) = accepted else { return };
         if reply.source == FaceId::LOCAL {
             let reply_in = ReplyIn { key, payload: payload(&response.body).to_vec() };
             self.driver.facts.push(Fact::Replied { query: reply.source_id, reply: reply_in });
@@ -164,15 +168,6 @@ pub(crate) fn end_branch(node: &mut Node, driver: &mut Driver, face: FaceId, id:
 
 fn end_at_once(driver: &mut Driver, face: FaceId, id: u32, qos: Qos) {
     driver.push(face, &ResponseFinal { id, qos, timestamp: None }, answer_class(qos));
-}
-
-struct NodeRoute<'a> {
-    hops: &'a [weft_node::Hop],
-    subscribers: &'a [u32],
-}
-
-fn parts(route: &Route) -> NodeRoute<'_> {
-    NodeRoute { hops: &route.0.route.hops, subscribers: &route.0.subscribers }
 }
 
 pub(crate) fn class(qos: Qos, reliability: Reliability) -> Class {

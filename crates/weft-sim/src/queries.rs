@@ -61,7 +61,7 @@ impl Sim {
                 timeout_us,
                 scope: get.scope,
             };
-            (id, node.open_query(driver.now_us, request))
+            (id, node.open_query(driver.now_us, request, &query_body(get)))
         });
         let (id, plan) = asked.expect("the asking node runs");
         let consolidator = Consolidator::new(get.consolidation);
@@ -77,14 +77,14 @@ impl Sim {
     fn send_query(&mut self, host: HostId, plan: &QueryPlan, key: KeyExpr, get: Get) {
         let running = self.hosts[host].running.as_mut().expect("the asking node runs");
         for hop in &plan.hops {
-            let consolidation = Some(get.consolidation);
-            let body = QueryBody { consolidation, ..QueryBody::default() };
+            let body = RequestBody::Query(query_body(get));
             let message = Request {
                 target: get.target,
                 timeout_ms: Some(get.timeout_ms),
-                ..Request::new(hop.id, hop.expr.as_wire(), RequestBody::Query(body))
+                qos: hop.qos,
+                ..Request::new(hop.id, hop.expr.as_wire(), body)
             };
-            running.driver.push(hop.face, &message, answer_class(Qos::REQUEST));
+            running.driver.push(hop.face, &message, answer_class(hop.qos));
         }
         if let Some(branch) = plan.local {
             let (source, target) = (FaceId::LOCAL, get.target);
@@ -225,20 +225,21 @@ impl Sim {
         zid: weft_wire::ZenohId,
     ) {
         let Some(running) = self.hosts[host].running.as_mut() else { return };
-        let Some(route) = running.node.reply_route(FaceId::LOCAL, branch) else { return };
+        let body = if key.is_some() {
+            let put = Put { payload: &payload, ..Put::default() };
+            ResponseBody::Reply(Reply::new(PushBody::Put(put)))
+        } else {
+            ResponseBody::Err(ErrReply { payload: &payload, ..ErrReply::default() })
+        };
+        let now_us = running.driver.now_us;
+        let accepted = running.node.accept_own_reply(now_us, branch, key.as_ref(), &body);
+        let Some(route) = accepted else { return };
         let query = route.source_id;
         if route.source == FaceId::LOCAL {
             running.driver.facts.push(Fact::Replied { query, reply: ReplyIn { key, payload } });
             return;
         }
-        let payload = &payload[..];
         let expr = key.as_ref().map_or("", KeyExpr::as_str);
-        let body = if key.is_some() {
-            let put = Put { payload, ..Put::default() };
-            ResponseBody::Reply(Reply::new(PushBody::Put(put)))
-        } else {
-            ResponseBody::Err(ErrReply { payload, ..ErrReply::default() })
-        };
         let response = Response {
             qos: route.qos,
             responder: Some(weft_wire::EntityGlobalId { zid, eid: 1 }),
@@ -318,4 +319,8 @@ impl Sim {
         let verdict = self.checks.queries.ended(handle);
         self.must(verdict);
     }
+}
+
+fn query_body(get: Get) -> QueryBody<'static> {
+    QueryBody { consolidation: Some(get.consolidation), ..QueryBody::default() }
 }

@@ -1,5 +1,8 @@
 //! Making nodes, and what they are told when they are made.
 
+use std::sync::Arc;
+
+use weft_intercept::RuleSet;
 use weft_node::{AutoConnect, DialTarget, GossipConfig, NodeConfig, ScoutingConfig, Strategy};
 use weft_transport::{CookieKey, TxConfig};
 use weft_wire::{Endpoint, WhatAmI, ZenohId};
@@ -59,6 +62,11 @@ impl Sim {
                 return zid;
             }
         }
+    }
+
+    /// Gives a running node other rules, or none, until it starts again.
+    pub fn set_rules(&mut self, node: NodeRef, rules: Option<Arc<RuleSet>>) {
+        self.call(node.0, |node, driver| node.set_rules(rules, driver));
     }
 
     pub(crate) fn start_host(&mut self, host: HostId) {
@@ -178,6 +186,11 @@ impl NodeBuilder<'_> {
     pub fn control_backlog(mut self, bytes: usize) -> Self {
         self.blueprint.tx.control_backlog_max = bytes;
         self
+    }
+
+    /// Access control and traffic shaping, from the beginning and after each restart.
+    pub fn rules(self, rules: Arc<RuleSet>) -> Self {
+        self.configure(|config| config.rules = Some(rules))
     }
 
     /// Any other part of the node's configuration.

@@ -6,6 +6,7 @@
 
 mod apps;
 mod profile;
+mod rules;
 mod topology;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,6 +112,9 @@ impl Living {
         if self.rng.chance(self.profile.fault_percent) {
             self.break_something(sim);
         } else if let Some(node) = self.running(sim) {
+            if self.profile.rules && self.rng.chance(20) {
+                sim.set_rules(node, Some(rules::any(&mut self.rng)));
+            }
             self.apps.act(sim, &mut self.rng, self.profile, node);
         }
         let pause_us = self.rng.below(self.profile.pause_us_max);

@@ -12,8 +12,8 @@ use weft_wire::{
 
 use super::plane::Route;
 use crate::{
-    Activity, DialId, FaceId, Inbound, LinkId, Node, NodeEvent, OpenedTransport, PendingReply,
-    Ports, ScoutTo,
+    Activity, DialId, FaceId, Inbound, LinkFacts, LinkId, Node, NodeEvent, OpenedTransport,
+    PendingReply, Ports, ScoutTo,
 };
 
 /// A link that neither side has closed.
@@ -131,6 +131,11 @@ impl Ports for Outside {
         let state = self.links.get_mut(&link).expect("a link that is up");
         assert_eq!(state.face, Some(face));
         state.activity.tx_us = self.now_us;
+    }
+
+    fn link_facts(&self, link: LinkId) -> LinkFacts {
+        assert!(self.links.contains_key(&link), "a link that is up");
+        LinkFacts::default()
     }
 
     fn scout(&mut self, datagram: &[u8], _to: ScoutTo) {

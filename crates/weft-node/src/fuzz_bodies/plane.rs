@@ -9,8 +9,8 @@ use weft_wire::{
 
 use super::outside::Outside;
 use crate::{
-    Arrival, CachedRoute, FaceId, Node, NodeRoute, Plane, Ports, QueryRequest, QueryScope,
-    RouteExpr, forwarded,
+    AcceptedReply, Arrival, CachedRoute, FaceId, Node, NodeRoute, Plane, Ports, QueryRequest,
+    QueryScope, RouteExpr, forwarded,
 };
 
 pub(super) struct Route(NodeRoute);
@@ -67,6 +67,7 @@ impl FuzzPlane<'_> {
         let end = ResponseFinal { id: request.id, qos: request.qos, timestamp: None };
         let end = NetworkMessage::ResponseFinal(end);
         let default_us = self.node.config().queries_timeout_us;
+        let RequestBody::Query(body) = &request.body else { return };
         let Ok(key) = self.node.resolve(face, request.wire_expr) else {
             return self.answer(face, &end);
         };
@@ -80,7 +81,7 @@ impl FuzzPlane<'_> {
             timeout_us: request.timeout_ms.map_or(default_us, |ms| ms.saturating_mul(1000)),
             scope: QueryScope::Any,
         };
-        let plan = self.node.open_query(self.now_us, asked);
+        let plan = self.node.open_query(self.now_us, asked, body);
         if plan.is_empty() {
             return self.answer(face, &end);
         }
@@ -99,16 +100,16 @@ impl FuzzPlane<'_> {
     }
 
     fn response(&mut self, face: FaceId, response: &Response<'_>, raw_body: &[u8]) {
-        let Some(reply) = self.node.reply_route(face, response.id) else { return };
+        let accepted = self.node.accept_reply(self.now_us, face, response);
+        let Ok(Some(AcceptedReply { to: reply, key })) = accepted else { return };
         if reply.source == FaceId::LOCAL {
             assert!(self.outside.queries.contains(&reply.source_id));
             return;
         }
-        let Ok(key) = self.node.resolve(face, response.wire_expr) else { return };
-        let expr = RouteExpr::full(key);
+        let expr = key.map(RouteExpr::full);
         let message = Response {
             id: reply.source_id,
-            wire_expr: expr.as_wire(),
+            wire_expr: expr.as_ref().map_or(WireExpr::full(""), RouteExpr::as_wire),
             qos: reply.qos,
             body: ResponseBody::Raw(raw_body),
             ..*response

@@ -4,7 +4,8 @@ use super::*;
 use crate::{Locality, MatchOf, QueryRequest, QueryScope};
 use WhatAmI::{Client, Router};
 use weft_wire::{
-    Declaration, Declare, Interest, InterestMode, InterestOptions, Qos, QueryTarget, WireExpr,
+    Declaration, Declare, Interest, InterestMode, InterestOptions, Qos, Query, QueryTarget,
+    WireExpr,
 };
 
 impl Bench {
@@ -96,7 +97,7 @@ fn queryables_are_chosen_by_origin_and_completeness() {
             timeout_us: 1_000,
             scope: QueryScope::Any,
         };
-        let plan = router.node.open_query(1, request);
+        let plan = router.node.open_query(1, request, &Query::default());
         plan.local.map(|_| router.node.local_queryables(source, &key("q/1"), target))
     };
     assert_eq!(asked(FaceId::LOCAL, QueryTarget::All), Some(Vec::from([1, 2])));

@@ -10,7 +10,7 @@ use crate::queries::{Get, Query};
 use crate::rng::Rng;
 use crate::session::Answer;
 use crate::sim::{NodeRef, Sim};
-use crate::swarm::Profile;
+use crate::swarm::{Profile, rules};
 
 const KEYS: &[&str] =
     &["a/1", "a/2", "a/b/c", "a/*", "a/**", "**", "*/1", "b", "b/x$*", "b/xy", "@v/1", "a/b/**"];
@@ -45,6 +45,14 @@ impl Apps {
     pub(super) fn act(&mut self, sim: &mut Sim, rng: &mut Rng, profile: &Profile, node: NodeRef) {
         let key = *rng.pick(KEYS);
         let plain = *rng.pick(PLAIN_KEYS);
+        if profile.rules && rng.chance(10) {
+            if rng.chance(30) {
+                let key = *rng.pick(rules::FORBIDDEN_KEYS);
+                self.subs.push(sim.subscribe(node, key));
+            } else {
+                sim.put_kept(node, rules::FORBIDDEN, b"forbidden");
+            }
+        }
         match rng.below(100) {
             0..12 => {
                 let origin = *rng.pick(&[Locality::Any, Locality::Any, Locality::Remote]);

@@ -57,6 +57,8 @@ pub struct Profile {
     pub skew_ms_max: u64,
     /// Longest payload, in bytes.
     pub payload_len_max: u64,
+    /// Every node has rules, which change while it runs.
+    pub rules: bool,
 }
 
 const NO_FAULTS: FaultWeights =
@@ -74,6 +76,7 @@ const CALM: Profile = Profile {
     scouting: false,
     skew_ms_max: 0,
     payload_len_max: 100,
+    rules: false,
 };
 
 /// All profiles; a seed chooses one by its remainder.
@@ -138,6 +141,14 @@ pub const PROFILES: &[Profile] = &[
         name: "skew",
         about: "wall clocks that differ by seconds",
         skew_ms_max: 5_000,
+        ..CALM
+    },
+    Profile {
+        name: "rules",
+        about: "rules that change at any time, while connections break; what all forbid stays home",
+        fault_percent: 4,
+        faults: FaultWeights { reset: 2, kill: 1, close: 1, ..NO_FAULTS },
+        rules: true,
         ..CALM
     },
     Profile {

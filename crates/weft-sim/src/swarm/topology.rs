@@ -5,7 +5,7 @@ use crate::pipe::Medium;
 use crate::rng::Rng;
 use crate::sim::{NodeRef, Sim};
 use crate::starting::NodeBuilder;
-use crate::swarm::Profile;
+use crate::swarm::{Profile, rules};
 
 /// Builds one of several shapes with up to `count` nodes.
 pub(super) fn build(sim: &mut Sim, rng: &mut Rng, profile: &Profile, count: usize) -> Vec<NodeRef> {
@@ -75,6 +75,7 @@ impl Builder<'_> {
         let drop_future = self.rng.chance(30);
         let compression = self.rng.chance(70);
         let mesh = self.rng.chance(profile.mesh_percent);
+        let rules = profile.rules.then(|| rules::any(self.rng));
         let builder = match mode {
             Mode::Router => self.sim.router(&name),
             Mode::Peer => self.sim.peer(&name),
@@ -96,6 +97,9 @@ impl Builder<'_> {
         }
         if profile.scouting {
             builder = builder.scouting();
+        }
+        if let Some(rules) = rules {
+            builder = builder.rules(rules);
         }
         for group in connect {
             builder = builder.connect_names(group);
