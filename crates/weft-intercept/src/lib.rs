@@ -11,12 +11,10 @@
 //! Not here: where messages go, what a refused one is answered with (`weft-node`), and how rules are
 //! written in a file (`weft::config`).
 //!
-//! Spec: 03 §8.1 to §8.4. Three points differ from the reference on purpose:
+//! Spec: 03 §8.1 to §8.4. Two points differ from the reference on purpose:
 //! - a **deny rule matches by intersection**, so that a publication on `*/1` does not slip past a deny
 //!   on `secret/**`; allow rules match by inclusion as there;
-//! - negative increments of a priority have effect, down to the most urgent one for users;
-//! - the payload of a `qos/network` entry is measured without the attachment, and so is the size of
-//!   its filter; the low-pass filter counts both.
+//! - negative increments of a priority have effect, down to the most urgent one for users.
 //!
 //! Invariants: no call reads a clock, allocates per message, or takes a lock; messages of this process
 //! for itself and those of multicast groups never meet a chain.

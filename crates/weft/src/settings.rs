@@ -1,6 +1,7 @@
 //! From the configuration to what the runtime is told.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use weft_node::{
     AutoConnect, DialTarget, GossipConfig, Limits, NodeConfig, Retry, ScoutingConfig, Strategy,
@@ -113,6 +114,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         key_expr_chunks_max: config.limits.key_expr_chunks_max,
         ..Limits::default()
     };
+    node.rules = Some(Arc::new(config.rules.clone()));
     RuntimeConfig {
         listen: listen_targets(config),
         scout: scout_group(config),

@@ -6,6 +6,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use super::publication::Publication;
+use weft_intercept::RuleSet;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
@@ -18,6 +19,8 @@ pub struct Effective {
     pub id: Option<ZenohId>,
     /// QoS of publications; of several that are about a key, the first one counts.
     pub publications: Vec<Publication>,
+    /// Access control and traffic shaping.
+    pub rules: RuleSet,
     /// Prefix of every key of this session.
     pub namespace: Option<KeyExpr>,
     /// Whom to connect to.

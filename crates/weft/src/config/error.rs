@@ -134,12 +134,12 @@ impl ConfigError {
     pub(super) fn misfit(key: &Key, misfit: Misfit) -> Self {
         let path =
             misfit.path.iter().fold(key.path.to_owned(), |path, name| schema::join(&path, name));
-        let expected = key.expected();
+        let expected = misfit.expected.unwrap_or_else(|| key.expected());
         match misfit.problem {
             Problem::WrongType(found) => ConfigErrorKind::WrongType { path, expected, found },
             Problem::Invalid(reason) => ConfigErrorKind::InvalidValue { path, expected, reason },
             Problem::UnknownMember(known) => {
-                let nearest = schema::nearest(&path, known);
+                let nearest = schema::nearest(&path, &known);
                 ConfigErrorKind::UnknownKey { path, nearest }
             }
         }

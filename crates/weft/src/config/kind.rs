@@ -3,6 +3,7 @@
 use core::fmt;
 use std::net::SocketAddr;
 
+use weft_intercept::SizeRange;
 use weft_keyexpr::Ke;
 use weft_wire::{Endpoint, WhatAmIMatcher, ZenohId};
 
@@ -36,12 +37,42 @@ pub(super) enum Kind {
     /// As `Modes`, but never clients.
     GossipTargets,
     Texts,
-    /// Entries of `qos/publication`.
-    Publications,
+    KeyExpr,
+    Zids,
+    /// A list of some of these.
+    Choices(&'static [&'static str]),
+    /// A number from 0.
+    Frequency,
+    /// Lengths in bytes, as in `10..100`.
+    SizeRange,
+    /// One of these, or a step from -7 to 7.
+    PriorityChange(&'static [&'static str]),
+    /// An object with these members.
+    Record(&'static [Member]),
+    /// A list of objects with these members.
+    Entries(&'static [Member]),
     List,
     Object,
     AutoOrList,
     Any,
+}
+
+/// A member of an object in a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Member {
+    name: &'static str,
+    kind: Kind,
+    needed: bool,
+}
+
+impl Member {
+    pub(super) const fn needed(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, needed: true }
+    }
+
+    pub(super) const fn optional(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, needed: false }
+    }
 }
 
 /// Why a value does not fit, and where within it.
@@ -50,6 +81,8 @@ pub(super) struct Misfit {
     /// Members and indexes from the value of the key to what does not fit.
     pub(super) path: Vec<String>,
     pub(super) problem: Problem,
+    /// What the member takes, if it is one of an object.
+    pub(super) expected: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +92,12 @@ pub(super) enum Problem {
     /// The right kind, but not this one.
     Invalid(String),
     /// The last part of the path is none of these.
-    UnknownMember(&'static [&'static str]),
+    UnknownMember(Vec<&'static str>),
 }
 
 impl Misfit {
     fn new(problem: Problem) -> Self {
-        let path = Vec::new();
-        Self { path, problem }
+        Self { path: Vec::new(), problem, expected: None }
     }
 
     pub(super) fn wrong_type(value: &Value) -> Self {
@@ -76,8 +108,14 @@ impl Misfit {
         Self::new(Problem::Invalid(reason.to_string()))
     }
 
-    pub(super) fn unknown_member(name: &str, known: &'static [&'static str]) -> Self {
-        Self::new(Problem::UnknownMember(known)).within(name)
+    pub(super) fn unknown_member(name: &str, known: &[&'static str]) -> Self {
+        Self::new(Problem::UnknownMember(known.to_vec())).within(name)
+    }
+
+    /// Names what is expected, unless something within it is at fault.
+    fn expecting(mut self, kind: Kind) -> Self {
+        self.expected.get_or_insert_with(|| kind.to_string());
+        self
     }
 
     pub(super) fn within(mut self, member: impl fmt::Display) -> Self {
@@ -98,6 +136,8 @@ impl Kind {
                 | Self::Zid
                 | Self::SocketAddress
                 | Self::PlainKey
+                | Self::KeyExpr
+                | Self::SizeRange
                 | Self::Modes
                 | Self::GossipTargets
         )
@@ -129,15 +169,19 @@ impl Kind {
             Self::Zid => parses::<ZenohId>(text()?),
             Self::SocketAddress => parses::<SocketAddr>(text()?),
             Self::PlainKey => check_plain_key(text()?),
-            Self::KeyExprs => each(list()?, |item| {
-                let text = item.as_text().ok_or_else(|| Misfit::wrong_type(item))?;
-                let error = Ke::new(text).err();
-                error.map_or(Ok(()), |error| Err(Misfit::invalid(error)))
-            }),
+            Self::KeyExpr => Ke::new(text()?).map(drop).map_err(Misfit::invalid),
+            Self::KeyExprs => each(list()?, |item| Self::KeyExpr.check(item)),
+            Self::Zids => each(list()?, |item| Self::Zid.check(item)),
+            Self::Choices(choices) => each(list()?, |item| Self::Choice(choices).check(item)),
+            Self::Frequency => check_frequency(value),
+            Self::SizeRange => parses::<SizeRange>(text()?),
+            Self::PriorityChange(_) if value.as_integer().is_some() => check_integer(value, -7, 7),
+            Self::PriorityChange(choices) => Self::Choice(choices).check(value),
+            Self::Record(members) => check_record(members, value),
+            Self::Entries(members) => each(list()?, |item| check_record(members, item)),
             Self::Endpoints { groups } => each(list()?, |item| check_endpoint(item, groups)),
             Self::Modes | Self::GossipTargets => check_modes(self, value),
             Self::Texts => each(list()?, |item| require(item.as_text().is_some(), item)),
-            Self::Publications => each(list()?, super::publication::check),
             Self::List => list().map(drop),
             Self::Object => require(matches!(value, Value::Map(_)), value),
             Self::AutoOrList => match value.as_text() {
@@ -157,10 +201,17 @@ impl fmt::Display for Kind {
             Self::Factor => "a number from 1",
             Self::Text | Self::Secret => "a string",
             Self::Name(max) => return write!(f, "a string of 1 to {max} bytes"),
-            Self::Choice(choices) => {
-                let choices: Vec<_> = choices.iter().map(|choice| format!("{choice:?}")).collect();
-                return f.write_str(&choices.join(" or "));
+            Self::Choice(choices) => return f.write_str(&quoted(choices)),
+            Self::Choices(choices) => return write!(f, "a list of {}", quoted(choices)),
+            Self::PriorityChange(choices) => {
+                return write!(f, "{} or a step from -7 to 7", quoted(choices));
             }
+            Self::Record(members) => return write!(f, "{{{}}}", names(members)),
+            Self::Entries(members) => return write!(f, "a list of {{{}}}", names(members)),
+            Self::KeyExpr => "a key expression",
+            Self::Zids => "a list of node ids",
+            Self::Frequency => "a number from 0",
+            Self::SizeRange => "a string with a range, such as \"10..100\"",
             Self::Zid => "a string of 1 to 32 lower-case hexadecimal digits without leading zeros",
             Self::SocketAddress => {
                 "a string with an address and a port, such as \"224.0.0.224:7446\""
@@ -171,7 +222,6 @@ impl fmt::Display for Kind {
             Self::Modes => "a list of modes, such as [\"router\", \"peer\"]",
             Self::GossipTargets => "a list of the modes \"router\" and \"peer\"",
             Self::Texts => "a list of strings",
-            Self::Publications => "a list of {key_exprs: [..], config: {..}}",
             Self::List => "a list",
             Self::Object => "an object",
             Self::AutoOrList => "\"auto\" or a list",
@@ -179,6 +229,16 @@ impl fmt::Display for Kind {
         };
         f.write_str(text)
     }
+}
+
+fn quoted(choices: &[&str]) -> String {
+    let choices: Vec<_> = choices.iter().map(|choice| format!("{choice:?}")).collect();
+    choices.join(" or ")
+}
+
+fn names(members: &[Member]) -> String {
+    let names: Vec<_> = members.iter().map(|member| member.name).collect();
+    names.join(", ")
 }
 
 /// The modes in a list of names or in `router|peer`; `None` if it is neither.
@@ -228,6 +288,35 @@ fn check_integer(value: &Value, min: i64, max: i64) -> Result<(), Misfit> {
         return Ok(());
     }
     Err(Misfit::invalid(format_args!("{integer} is out of range")))
+}
+
+fn check_frequency(value: &Value) -> Result<(), Misfit> {
+    let zero = value.compare(&Value::Uint(0));
+    match zero.ok_or_else(|| Misfit::wrong_type(value))? {
+        core::cmp::Ordering::Less => Err(Misfit::invalid("it is negative")),
+        _ => Ok(()),
+    }
+}
+
+fn check_record(members: &[Member], value: &Value) -> Result<(), Misfit> {
+    let Value::Map(values) = value else { return Err(Misfit::wrong_type(value)) };
+    for (name, value) in values {
+        let name = name.as_text().unwrap_or_default();
+        let Some(member) = members.iter().find(|member| member.name == name) else {
+            let names: Vec<_> = members.iter().map(|member| member.name).collect();
+            return Err(Misfit::unknown_member(name, &names));
+        };
+        // Null means "not set", as for a key.
+        if *value != Value::Null || member.needed {
+            let checked = member.kind.check(value);
+            checked.map_err(|misfit| misfit.expecting(member.kind).within(name))?;
+        }
+    }
+    let missing = |member: &&Member| member.needed && value.member(member.name).is_none();
+    match members.iter().find(missing) {
+        Some(member) => Err(Misfit::invalid(format_args!("an entry needs `{}`", member.name))),
+        None => Ok(()),
+    }
 }
 
 fn check_factor(value: &Value) -> Result<(), Misfit> {

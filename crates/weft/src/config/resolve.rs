@@ -19,7 +19,7 @@ use super::effective::{
 };
 use super::error::{ConfigError, ConfigErrorKind};
 use super::schema::{self, Place};
-use super::{Config, endpoint, kind, publication};
+use super::{Config, endpoint, kind, publication, rules};
 use crate::value::Value;
 
 /// Names of the priorities in `transport/link/tx/queue/size`, most urgent first.
@@ -43,6 +43,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
         mode: values.mode,
         id: values.parsed("id"),
         publications: values.list("qos/publication").iter().map(publication::parse).collect(),
+        rules: rules::parse(|path| values.value(path))?,
         namespace: values.parsed("namespace"),
         connect: Connect { neighbours: values.neighbours()?, attempts: values.attempts("connect") },
         listen: Listen { endpoints: values.listeners()?, attempts: values.attempts("listen") },

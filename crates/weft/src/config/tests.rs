@@ -45,12 +45,26 @@ fn other_value(key: &Key) -> &'static str {
         },
         Kind::Zid => "'a1'",
         Kind::SocketAddress => "'224.0.0.1:1'",
-        Kind::PlainKey => "'a/b'",
+        Kind::PlainKey | Kind::KeyExpr => "'a/b'",
+        Kind::Zids | Kind::Choices(_) | Kind::Frequency => unreachable!("only within entries"),
+        Kind::SizeRange | Kind::PriorityChange(_) | Kind::Record(_) => {
+            unreachable!("only within entries")
+        }
         Kind::KeyExprs => "['a/**']",
         Kind::Endpoints { .. } => "['tcp/host:1']",
         Kind::Modes | Kind::GossipTargets => "['router']",
         Kind::Texts => "['tcp']",
-        Kind::Publications => "[{key_exprs: ['a/**'], config: {priority: 'data_high'}}]",
+        Kind::Entries(_) => match key.path {
+            "qos/publication" => "[{key_exprs: ['a/**'], config: {priority: 'data_high'}}]",
+            "qos/network" => "[{messages: ['put'], overwrite: {priority: -1}}]",
+            "downsampling" => "[{messages: ['put'], rules: [{key_expr: 'a', freq: 0.5}]}]",
+            "low_pass_filter" => "[{messages: ['put'], key_exprs: ['a'], size_limit: 4}]",
+            "access_control/rules" => {
+                "[{id: 'r', key_exprs: ['a'], messages: ['put'], permission: 'deny'}]"
+            }
+            "access_control/subjects" => "[{id: 's', link_protocols: ['tcp']}]",
+            _ => "[{rules: ['r'], subjects: ['s']}]",
+        },
         Kind::List | Kind::AutoOrList => "[{}]",
         Kind::Object => "{rest: {}}",
         Kind::Any => "{x: 1}",
@@ -101,8 +115,11 @@ fn exactly_the_keys_that_are_acted_on_have_an_effect() {
     for key in KEYS {
         let changes = WhatAmI::ALL.into_iter().any(|mode| {
             // Most of what is said of endpoints only shows where there are some.
-            let mut config =
-                json5("{connect: {endpoints: ['tcp/a:1']}, listen: {endpoints: ['tcp/[::]:2']}}");
+            // And access control can only be enabled where its lists are.
+            let mut config = json5(
+                "{connect: {endpoints: ['tcp/a:1']}, listen: {endpoints: ['tcp/[::]:2']},
+                  access_control: {rules: [], subjects: [], policies: []}}",
+            );
             config.set_mode(mode);
             let before = handed_on(&config);
             config.insert_json5(key.path, other_value(key)).unwrap();
@@ -410,7 +427,8 @@ proptest! {
                     if path != "mode" {
                         config.set_mode(mode);
                     }
-                    let may_conflict = path.contains("period") || path.contains("protocols");
+                    let may_conflict = ["period", "protocols", "access_control/enabled"];
+                    let may_conflict = may_conflict.iter().any(|part| path.contains(part));
                     prop_assert!(config.effective().is_ok() || may_conflict);
                     let again = Config::from_json5(&config.print_config()).unwrap();
                     prop_assert!(KEYS[index].is_secret() || again.to_string() == config.to_string());

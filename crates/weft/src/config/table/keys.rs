@@ -1,6 +1,8 @@
 //! The keys, their types, defaults and meanings.
 
 use super::super::kind::Kind::{self, *};
+use super::super::publication::PUBLICATIONS;
+use super::super::rules::{ACCESS_RULES, DOWNSAMPLING, LOW_PASS, POLICIES, QOS_NETWORK, SUBJECTS};
 use super::{Key, acted, by_mode, known};
 
 const MS: Kind = Integer(0, i64::MAX);
@@ -110,26 +112,26 @@ pub(in super::super) static KEYS: &[Key] = &[
     known("aggregation/publishers", KeyExprs, "[]",
         "Key expressions under which publishers are declared together."),
 
-    acted("qos/publication", Publications, "[]",
+    acted("qos/publication", PUBLICATIONS, "[]",
         "QoS of publications by key expression, whatever the application says; the first entry counts."),
-    known("qos/network", List, "[]",
-        "QoS of messages by what they are and where they go."),
+    acted("qos/network", QOS_NETWORK, "[]",
+        "QoS of messages by what they are and where they go; each entry that fits counts."),
     acted("namespace", PlainKey, "null",
         "Prefix of every key of this session."),
-    known("downsampling", List, "[]",
-        "Rate limits by key expression."),
-    known("low_pass_filter", List, "[]",
-        "Size limits by key expression."),
+    acted("downsampling", DOWNSAMPLING, "[]",
+        "How often messages may pass, by key expression; freq is messages a second, 0 is none."),
+    acted("low_pass_filter", LOW_PASS, "[]",
+        "How large messages may be, by key expression; size_limit is bytes of payload and attachment."),
 
-    known("access_control/enabled", Bool, "false",
+    acted("access_control/enabled", Bool, "false",
         "Check messages against the rules."),
-    known("access_control/default_permission", Choice(&["allow", "deny"]), r#""deny""#,
+    acted("access_control/default_permission", Choice(&["allow", "deny"]), r#""deny""#,
         "What applies where no rule does."),
-    known("access_control/rules", List, "null",
+    acted("access_control/rules", ACCESS_RULES, "null",
         "What may be said about which keys."),
-    known("access_control/subjects", List, "null",
+    acted("access_control/subjects", SUBJECTS, "null",
         "To whom rules apply."),
-    known("access_control/policies", List, "null",
+    acted("access_control/policies", POLICIES, "null",
         "Which rules apply to which subjects."),
 
     known("stats/filters", List, "[]",

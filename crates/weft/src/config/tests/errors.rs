@@ -180,6 +180,63 @@ fn entries_about_publications_are_checked() {
     }
 }
 
+/// The form of an entry, and how entries fit together.
+#[test]
+fn rules_are_checked_where_they_are_wrong() {
+    let complaint = |text: &str| match Config::from_json5(text) {
+        Err(error) => error.to_string(),
+        Ok(config) => config.effective().unwrap_err().to_string(),
+    };
+    let access = |rules: &str, subjects: &str, policies: &str| {
+        let lists = format!("rules: [{rules}], subjects: [{subjects}], policies: [{policies}]");
+        complaint(&format!("{{ access_control: {{ enabled: true, {lists} }} }}"))
+    };
+    const RULE: &str = "{id: 'r', key_exprs: ['a'], messages: ['put'], permission: 'deny'}";
+    for (complaint, part) in [
+        (
+            complaint("{access_control: {enabled: true}}"),
+            "`access_control/rules`: access control is",
+        ),
+        (access("{id: 'r'}", "", ""), "an entry needs `key_exprs`"),
+        (access(&RULE.replace("put", "push"), "", ""), "rules/0/messages/0`: there is no `push`"),
+        (access(&RULE.replace("'deny'", "'no'"), "", ""), "expected \"allow\" or \"deny\""),
+        (access(&RULE.replace("permission", "permision"), "", ""), "rules/0/permission`?"),
+        (access(&format!("{RULE}, {RULE}"), "", ""), "rules/1/id`: another entry is called `r`"),
+        (access("", "{id: 's', zids: ['XY']}", ""), "`access_control/subjects/0/zids/0`"),
+        (access("", "{id: 's', zids: []}", ""), "subjects/0/zids`: the list is empty"),
+        (access("", "{id: 's', link_protocols: ['tpc']}", ""), "there is no `tpc`"),
+        (
+            access(RULE, "{id: 's'}", "{rules: ['x'], subjects: ['s']}"),
+            "there is no `x`; there is `r`",
+        ),
+        (
+            complaint("{downsampling: [{messages: ['put'], rules: [{key_expr: 'a', freq: -1}]}]}"),
+            "`downsampling/0/rules/0/freq`: it is negative; expected a number from 0",
+        ),
+        (complaint("{downsampling: [{messages: ['put'], rules: []}]}"), "`downsampling/0/rules`"),
+        (
+            complaint("{low_pass_filter: [{messages: [], key_exprs: ['a'], size_limit: 1}]}"),
+            "`low_pass_filter/0/messages`: the list is empty",
+        ),
+        (
+            complaint("{qos: {network: [{messages: ['reply'], overwrite: {express: true}}]}}"),
+            "there is no `reply`",
+        ),
+        (
+            complaint("{qos: {network: [{messages: ['put'], overwrite: {priority: 8}}]}}"),
+            "8 is out of range; expected \"real_time\"",
+        ),
+        (
+            complaint(
+                "{qos: {network: [{messages: ['put'], overwrite: {}, payload_size: '1-2'}]}}",
+            ),
+            "two numbers of bytes",
+        ),
+    ] {
+        assert!(complaint.contains(part), "{part}: {complaint}");
+    }
+}
+
 #[test]
 fn a_refused_insertion_changes_nothing() {
     let mut config = with("scouting/delay", "5");
