@@ -4,6 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::bench::Bench;
 use crate::commands::bench_role;
+use crate::commands::check_config::CheckConfig;
 use crate::commands::completions::Completions;
 use crate::commands::delete::Delete;
 use crate::commands::demo::Demo;
@@ -59,6 +60,7 @@ enum Command {
     Pong(Pong),
     Demo(Demo),
     Bench(Bench),
+    CheckConfig(CheckConfig),
     Completions(Completions),
     Man(Man),
 }
@@ -96,6 +98,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Pong(command) => command.run(&context),
         Command::Demo(command) => command.run(&context),
         Command::Bench(command) => command.run(&context),
+        Command::CheckConfig(command) => command.run(&context),
         Command::Completions(command) => command.run(&context),
         Command::Man(command) => command.run(&context),
     };

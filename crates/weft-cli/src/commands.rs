@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod bench_role;
+pub(crate) mod check_config;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
