@@ -42,7 +42,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use weft_intercept::{LinkProtocol, NodeFacts};
 use weft_wire::WhatAmI;
 
 use self::schema::Place;
@@ -55,6 +54,7 @@ pub use effective::{
 };
 pub use error::{ConfigError, ConfigErrorKind};
 pub use publication::Publication;
+pub use rules::Remark;
 pub use table::{Key, Status};
 
 /// The environment variable that names the configuration file.
@@ -70,15 +70,6 @@ pub const CONFIG_PATH_ENV_REFERENCE: &str = "ZENOH_CONFIG";
 pub struct Config {
     /// What was set, by path; never null.
     explicit: BTreeMap<&'static str, Value>,
-}
-
-/// Something to say about an item of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// The path of the item.
-    pub path: String,
-    /// One line about it.
-    pub text: String,
 }
 
 /// How a text is written.
@@ -281,33 +272,6 @@ impl Config {
         inert
             .map(|key| format!("`{}` is known, but Weft does not act on it yet", key.path))
             .collect()
-    }
-
-    /// What each rule of access control and traffic shaping does, in the order in which messages meet them,
-    /// each with the path of its item.
-    ///
-    /// # Errors
-    /// As [`effective`](Self::effective).
-    pub fn explain_rules(&self) -> Result<Vec<Remark>, ConfigError> {
-        let explained = self.effective()?.rules.explain().into_iter();
-        Ok(explained.map(|it| Remark { path: it.path, text: it.text }).collect())
-    }
-
-    /// What is odd about the rules of access control and traffic shaping: those that can never match, that
-    /// others take everything from, or that nothing refers to, each with the path of its item.
-    ///
-    /// # Errors
-    /// As [`effective`](Self::effective).
-    pub fn lint_rules(&self) -> Result<Vec<Remark>, ConfigError> {
-        let effective = self.effective()?;
-        let built = weft_link::Proto::ALL.iter().map(|proto| proto.as_str());
-        let allowed = |name: &&str| {
-            effective.link.protocols.as_ref().is_none_or(|it| it.iter().any(|it| it == name))
-        };
-        let protocols: Vec<_> = built.filter(allowed).filter_map(LinkProtocol::named).collect();
-        let node = NodeFacts { mode: effective.mode, protocols: &protocols, names: false };
-        let lints = effective.rules.lint(node).into_iter();
-        Ok(lints.map(|it| Remark { path: it.path, text: it.text }).collect())
     }
 
     /// Every key there is, in the order of [`print_config`](Self::print_config).

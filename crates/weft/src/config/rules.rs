@@ -5,16 +5,55 @@
 
 use weft_intercept::{
     AccessControl, AccessRule, Downsampling, Flow, LinkProtocol, LowPass, MessageKind, MessageSet,
-    Overwrite, Permission, Policy, PriorityChange, QosFilter, QosOverwrite, Rate, RuleSet, Rules,
-    Subject,
+    NodeFacts, Overwrite, Permission, Policy, PriorityChange, QosFilter, QosOverwrite, Rate,
+    RuleSet, Rules, Subject,
 };
 use weft_keyexpr::KeyExpr;
 use weft_wire::ZenohId;
 
+use super::Config;
 use super::error::{ConfigError, ConfigErrorKind};
 use super::kind::{Kind, Member};
 use super::publication::{self, CONGESTION, PRIORITY, RELIABILITY};
 use crate::value::Value;
+
+/// Something to say about an item of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The path of the item.
+    pub path: String,
+    /// One line about it.
+    pub text: String,
+}
+
+impl Config {
+    /// What each rule of access control and traffic shaping does, in the order in which messages meet them,
+    /// each with the path of its item.
+    ///
+    /// # Errors
+    /// As [`effective`](Self::effective).
+    pub fn explain_rules(&self) -> Result<Vec<Remark>, ConfigError> {
+        let explained = self.effective()?.rules.explain().into_iter();
+        Ok(explained.map(|it| Remark { path: it.path, text: it.text }).collect())
+    }
+
+    /// What is odd about the rules of access control and traffic shaping: those that can never match, that
+    /// others take everything from, or that nothing refers to, each with the path of its item.
+    ///
+    /// # Errors
+    /// As [`effective`](Self::effective).
+    pub fn lint_rules(&self) -> Result<Vec<Remark>, ConfigError> {
+        let effective = self.effective()?;
+        let built = weft_link::Proto::ALL.iter().map(|proto| proto.as_str());
+        let allowed = |name: &&str| {
+            effective.link.protocols.as_ref().is_none_or(|it| it.iter().any(|it| it == name))
+        };
+        let protocols: Vec<_> = built.filter(allowed).filter_map(LinkProtocol::named).collect();
+        let node = NodeFacts { mode: effective.mode, protocols: &protocols, names: false };
+        let lints = effective.rules.lint(node).into_iter();
+        Ok(lints.map(|it| Remark { path: it.path, text: it.text }).collect())
+    }
+}
 
 const DATA: Kind = Kind::Choices(&["put", "delete", "query", "reply"]);
 const CHANGEABLE: Kind = Kind::Choices(&["put", "delete", "query"]);
