@@ -95,8 +95,7 @@ impl Chain {
         self.judged.contains(kind)
     }
 
-    /// The gate of messages of `kind` on `key`; `None` if it stands open. `None` as a key is that of an
-    /// interest in everything.
+    /// The gate of messages of `kind` on `key`; `None` if it stands open.
     ///
     /// Cost: the rules of access control that intersect or include the key, and all other items.
     pub fn gate(&self, kind: MessageKind, key: Ke<'_>) -> Option<Gate> {

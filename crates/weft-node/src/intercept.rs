@@ -12,9 +12,10 @@
 //! - an interest or query that may not go out ends at once, as if the neighbour had nothing;
 //! - the end of what was let through is always let through, whatever the rules have become since.
 //!
-//! Cost for a node without rules: a branch per control message, query and reply; nothing per sample but
-//! the branches on a route's gates. With rules, a query, reply or declaration pays for one lookup in
-//! the rules per direction, and a sample for what its gate has to ask.
+//! Cost for a node without rules: a look into an empty map per control message, query and reply; nothing
+//! per sample but the branches on a route's gates. With rules, a query, reply or declaration pays for one
+//! lookup in the rules per direction, and a sample for what its gate has to ask. Control messages to a
+//! neighbour that may not be told everything are encoded once more.
 
 mod control;
 
