@@ -37,6 +37,7 @@ const PARKED_MAX: usize = 1024;
 
 /// When trees have to be looked at again.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_field_names)] // all are times
 pub(crate) struct Schedule {
     /// The trees of a region have changed, and who is told what has not been brought up to date.
     pending_us: Option<u64>,
@@ -435,7 +436,9 @@ impl Routing {
         self.settled.remove(&(region, node));
         self.asking.remove(&(region, node));
         for face in self.members(region) {
-            Kind::ALL.into_iter().for_each(|kind| self.forget_told(face, kind, node));
+            for kind in Kind::ALL {
+                self.forget_told(face, kind, node);
+            }
         }
         let owned = self.sourced.get(&(region, node)).cloned().unwrap_or_default();
         for (kind, keys) in Kind::ALL.into_iter().zip(owned) {

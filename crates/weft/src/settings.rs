@@ -67,6 +67,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         compression: config.unicast.compression,
         qos: config.unicast.qos,
         lease_ms: config.tx.lease.as_millis() as u64,
+        mesh: config.mesh,
         ..HandshakeConfig::new(zid, config.mode)
     };
     node.hash_seed = chance.hash_seed;
@@ -101,9 +102,10 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         target: gossip.target,
         locators: Vec::new(),
         first_sn: chance.first_sn,
-        multihop: false,
+        multihop: gossip.multihop,
     };
     node.gossip_autoconnect = autoconnect(gossip.autoconnect);
+    node.weights = config.weights.clone();
     node.interests_timeout_us = us(config.interests_timeout);
     node.queries_timeout_us = us(config.queries_default_timeout);
     node.limits = Limits {

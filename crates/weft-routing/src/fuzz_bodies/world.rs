@@ -80,7 +80,7 @@ impl World {
     pub(super) fn arrive(&mut self, whatami: WhatAmI) {
         let face = self.routing.next_face();
         // Every other peer is a member of the network.
-        let mesh = face.0 % 2 == 0 && whatami != WhatAmI::Client;
+        let mesh = face.0.is_multiple_of(2) && whatami != WhatAmI::Client;
         let init = FaceInit { mesh, ..FaceInit::new(zid(1 + face.0 as u8 % 100), whatami) };
         if self.out.up.len() >= FACES_MAX || self.routing.admits(&init).is_err() {
             return;

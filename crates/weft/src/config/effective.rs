@@ -4,6 +4,7 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use super::publication::Publication;
 use weft_intercept::RuleSet;
@@ -37,6 +38,10 @@ pub struct Effective {
     pub queries_default_timeout: Duration,
     /// How long a neighbour may take to answer an interest.
     pub interests_timeout: Duration,
+    /// Route as a member of a network of peers and routers, with neighbours that do, too.
+    pub mesh: bool,
+    /// Costs of links to members of the network, by neighbour.
+    pub weights: BTreeMap<ZenohId, u16>,
     /// Transports with one neighbour.
     pub unicast: Unicast,
     /// All links.
@@ -147,6 +152,8 @@ pub struct MulticastScouting {
 pub struct Gossip {
     /// Take part at all.
     pub enabled: bool,
+    /// Pass addresses on through the whole network, and not to neighbours only.
+    pub multihop: bool,
     /// Which neighbours are told; never clients.
     pub target: WhatAmIMatcher,
     /// Whom to connect to.

@@ -6,11 +6,12 @@
 use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use weft_keyexpr::KeyExpr;
 use weft_link::scouting::Group;
 use weft_runtime::ATTEMPT_KEYS;
-use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher};
+use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
 use super::effective::{
     Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link,
@@ -34,6 +35,7 @@ const PRIORITIES: [&str; 8] = [
     "background",
 ];
 
+const WEIGHTS: &str = "routing/router/linkstate/transport_weights";
 const PROTOCOLS: &str = "transport/link/protocols";
 
 pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
@@ -58,6 +60,8 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
         },
         queries_default_timeout: values.ms("queries_default_timeout"),
         interests_timeout: values.ms("routing/interests/timeout"),
+        mesh: values.bool("routing/mesh"),
+        weights: values.weights()?,
         unicast: Unicast {
             open_timeout: values.ms("transport/unicast/open_timeout"),
             accept_timeout: values.ms("transport/unicast/accept_timeout"),
@@ -295,8 +299,26 @@ impl Values<'_> {
                 enabled: self.bool("scouting/gossip/enabled"),
                 target: self.modes("scouting/gossip/target"),
                 autoconnect: self.autoconnect("scouting/gossip"),
+                multihop: self.bool("scouting/gossip/multihop"),
             },
         }
+    }
+
+    fn weights(&self) -> Result<BTreeMap<ZenohId, u16>, ConfigError> {
+        let mut weights = BTreeMap::new();
+        for entry in self.list(WEIGHTS) {
+            let zid = entry.member("dst_zid").and_then(Value::as_text);
+            let zid: Option<ZenohId> = zid.and_then(|zid| zid.parse().ok());
+            let weight = entry.member("weight").and_then(Value::as_integer);
+            let (Some(zid), Some(weight)) = (zid, weight) else {
+                continue; // the table has checked both
+            };
+            if weights.insert(zid, weight as u16).is_some() {
+                let reason = format!("there are two weights for {zid}");
+                return Err(ConfigErrorKind::Conflict { path: WEIGHTS.into(), reason }.into());
+            }
+        }
+        Ok(weights)
     }
 
     fn autoconnect(&self, branch: &str) -> AutoConnect {

@@ -58,6 +58,7 @@ fn other_value(key: &Key) -> &'static str {
             "qos/publication" => "[{key_exprs: ['a/**'], config: {priority: 'data_high'}}]",
             "qos/network" => "[{messages: ['put'], overwrite: {priority: -1}}]",
             "downsampling" => "[{messages: ['put'], rules: [{key_expr: 'a', freq: 0.5}]}]",
+            "routing/router/linkstate/transport_weights" => "[{dst_zid: 'b2', weight: 7}]",
             "low_pass_filter" => "[{messages: ['put'], key_exprs: ['a'], size_limit: 4}]",
             "access_control/rules" => {
                 "[{id: 'r', key_exprs: ['a'], messages: ['put'], permission: 'deny'}]"

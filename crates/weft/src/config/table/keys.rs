@@ -1,6 +1,7 @@
 //! The keys, their types, defaults and meanings.
 
 use super::super::kind::Kind::{self, *};
+use super::super::kind::Member;
 use super::super::publication::PUBLICATIONS;
 use super::super::rules::{ACCESS_RULES, DOWNSAMPLING, LOW_PASS, POLICIES, QOS_NETWORK, SUBJECTS};
 use super::{Key, acted, by_mode, known};
@@ -13,6 +14,8 @@ const LEN: Kind = Integer(1, i64::MAX);
 const BATCHES: Kind = Integer(1, 16);
 const SOCKET_BUFFER: Kind = Integer(0, u32::MAX as i64);
 const ALL_MODES: &str = r#"["router", "peer", "client"]"#;
+const WEIGHTS: Kind =
+    Entries(&[Member::needed("dst_zid", Zid), Member::needed("weight", Integer(1, 65_535))]);
 const RESOLUTION: Kind = Choice(&["8bit", "16bit", "32bit", "64bit"]);
 const STRATEGY: Kind = Choice(&["always", "greater-zid"]);
 
@@ -82,7 +85,7 @@ pub(in super::super) static KEYS: &[Key] = &[
         "Answer the questions of others.").per_mode(),
     acted("scouting/gossip/enabled", Bool, "true",
         "Tell neighbours about each other."),
-    known("scouting/gossip/multihop", Bool, "false",
+    acted("scouting/gossip/multihop", Bool, "false",
         "Pass on what neighbours tell about others."),
     by_mode("scouting/gossip/target", GossipTargets, [r#"["router", "peer"]"#, r#"["router", "peer"]"#, "[]"],
         "Which neighbours are told."),
@@ -98,8 +101,10 @@ pub(in super::super) static KEYS: &[Key] = &[
     acted("queries_default_timeout", MS, "10000",
         "How long a query may take if it does not say so itself, in ms."),
 
-    known("routing/router/linkstate/transport_weights", List, "[]",
-        "Costs of the links to other routers: [{dst_zid, weight}]."),
+    by_mode("routing/mesh", Bool, ["true", "false", "false"],
+        "Route as a member of a network of peers and routers, with neighbours that do, too. Weft only."),
+    acted("routing/router/linkstate/transport_weights", WEIGHTS, "[]",
+        "Costs of the links to other members of the network: [{dst_zid, weight}]; others cost 100."),
     known("routing/router/peers_failover_brokering", Bool, "null",
         "Deprecated in the reference, which ignores it."),
     known("routing/peer", Any, "null",
