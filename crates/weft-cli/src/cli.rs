@@ -8,6 +8,7 @@ use crate::commands::check_config::CheckConfig;
 use crate::commands::completions::Completions;
 use crate::commands::delete::Delete;
 use crate::commands::demo::Demo;
+use crate::commands::dissect::Dissect;
 use crate::commands::get::Get;
 use crate::commands::info::Info;
 use crate::commands::liveliness::Liveliness;
@@ -58,6 +59,7 @@ enum Command {
     Info(Info),
     Ping(Ping),
     Pong(Pong),
+    Dissect(Dissect),
     Demo(Demo),
     Bench(Bench),
     CheckConfig(CheckConfig),
@@ -96,6 +98,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Info(command) => command.run(&context),
         Command::Ping(command) => command.run(&context),
         Command::Pong(command) => command.run(&context),
+        Command::Dissect(command) => command.run(&context),
         Command::Demo(command) => command.run(&context),
         Command::Bench(command) => command.run(&context),
         Command::CheckConfig(command) => command.run(&context),

@@ -6,6 +6,7 @@ pub(crate) mod check_config;
 pub(crate) mod completions;
 pub(crate) mod delete;
 pub(crate) mod demo;
+pub(crate) mod dissect;
 pub(crate) mod get;
 pub(crate) mod info;
 pub(crate) mod liveliness;

@@ -1,6 +1,7 @@
 //! The `weft` command: a router, the everyday tools, a demonstration and a quick benchmark.
 //!
-//! Not here: anything that an application could not do itself; all of it is built on the crate `weft`.
+//! Not here: anything that an application could not do itself; all of it but `dissect` is built on the crate
+//! `weft`.
 //!
 //! Invariants of every command:
 //! - Standard output has results only; with `--json` that is one JSON object a line. What a command says about itself goes

@@ -146,7 +146,7 @@ pub(crate) fn insert_bytes(fields: &mut Map<String, Value>, name: &str, bytes: &
 }
 
 /// An entity for scripts.
-fn entity(id: EntityGlobalId) -> Value {
+pub(crate) fn entity(id: EntityGlobalId) -> Value {
     json!({ "zid": id.zid.to_string(), "eid": id.eid })
 }
 
@@ -157,7 +157,12 @@ pub(crate) fn locators(locators: &[Locator]) -> Value {
 
 /// Bytes for people: text with its control characters escaped, or hexadecimal digits; the beginning if it is long.
 pub(crate) fn text(bytes: &[u8]) -> String {
-    let shown = &bytes[..bytes.len().min(SHOWN_LEN_MAX)];
+    text_within(bytes, SHOWN_LEN_MAX)
+}
+
+/// The same with another limit, in bytes.
+pub(crate) fn text_within(bytes: &[u8], len_max: usize) -> String {
+    let shown = &bytes[..bytes.len().min(len_max)];
     let is_cut = shown.len() < bytes.len();
     // A character that the limit cuts in two does not make the rest binary.
     let valid = match std::str::from_utf8(shown) {
@@ -177,7 +182,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
+/// Text with its control characters escaped.
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() {
@@ -189,7 +195,8 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut digits = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         let _ = write!(digits, "{byte:02x}");
@@ -204,7 +211,7 @@ const fn kind_word(kind: SampleKind) -> &'static str {
     }
 }
 
-const fn congestion_word(congestion: CongestionControl) -> &'static str {
+pub(crate) const fn congestion_word(congestion: CongestionControl) -> &'static str {
     match congestion {
         CongestionControl::Drop => "drop",
         CongestionControl::Block => "block",

@@ -41,7 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("weft-link", &["weft-wire"]),
     ("weft-runtime", BELOW_RUNTIME),
     ("weft", BELOW_WEFT),
-    ("weft-cli", &["weft"]),
+    ("weft-cli", &["weft", "weft-transport", "weft-wire"]),
     ("weft-driver", &["weft"]),
     ("weft-python", &["weft"]),
     ("weft-fuzz", SANS_IO),

@@ -2,7 +2,7 @@
 
 use crate::process::Weft;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "router",
     "pub",
     "sub",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 17] = [
     "info",
     "ping",
     "pong",
+    "dissect",
     "demo",
     "bench",
     "completions",

@@ -5,6 +5,7 @@
 mod bench;
 mod check_config;
 mod closing;
+mod dissect;
 mod documents;
 mod liveliness;
 mod mistakes;
