@@ -1,6 +1,7 @@
 """Several routers, of both implementations in each place: lines, triangles, and peers that hear each other only through them (03 §12)."""
 
 import itertools
+import time
 
 import pytest
 
@@ -61,12 +62,11 @@ class Network:
             assert len(subscriber.items) == 2 * len(nodes)
 
 
-def wait_for(get, count, attempts=40):
-    """Repeats a question until there are `count` answers: routers tell each other in their own time."""
-    for _ in range(attempts):
-        found = get()
-        if len(found) >= count:
-            break
+def wait_for(get, count, seconds=20):
+    """Repeats a question until there are `count` answers: routers link, and tell each other, in their own time."""
+    until = time.monotonic() + seconds
+    while len(found := get()) < count and time.monotonic() < until:
+        time.sleep(0.05)
     return found
 
 

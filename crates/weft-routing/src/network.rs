@@ -12,7 +12,10 @@
 //! - this node's own number is [`NodeIx::SELF`], and numbers of departed nodes are given anew.
 
 mod graph;
+mod hosting;
 mod paths;
+mod telling;
+mod trees;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -21,9 +24,11 @@ use weft_wire::{LinkState, Locator, WhatAmI, ZenohId};
 
 pub use graph::{DEFAULT_WEIGHT, Edge, Graph, NodeIx, edge_weight};
 pub use paths::{LatencyWeighted, PathComputation, Paths, ShortestPaths};
+pub use trees::NodeView;
 
 pub(crate) use paths::Tree;
 
+use self::hosting::{claim, is_leaf};
 use crate::face::{FaceId, FaceInit};
 use crate::gossip::GossipConfig;
 use crate::limits::{Limits, Violation};
@@ -32,9 +37,6 @@ use crate::outbox::Outbox;
 
 /// Sequence numbers from here on are no clock's: whoever sends one lies.
 const SN_MAX: u64 = 1 << 62;
-
-/// The weight of the only link of a node that is no member and that a member announces.
-const LEAF_WEIGHT: u16 = 1;
 
 /// What a network must know of the node it works for.
 #[derive(Clone, Debug)]
@@ -225,55 +227,6 @@ impl Network {
         changed
     }
 
-    /// Announces a node that is no member as a leaf behind this one. `None` if there is no number for
-    /// it, or if it is a member.
-    pub(crate) fn host(
-        &mut self,
-        zid: ZenohId,
-        whatami: WhatAmI,
-        out: &mut dyn Outbox,
-    ) -> Option<(NodeIx, Changes)> {
-        let (ix, _) = self.node(zid)?;
-        let own = self.config.zid;
-        self.sn += 1;
-        let sn = self.sn;
-        let node = self.nodes[ix.index()].as_mut().filter(|node| node.face.is_none())?;
-        node.hosted = true;
-        node.whatami = Some(whatami);
-        node.sn = sn.max(node.sn + 1);
-        self.link_count += 2 - node.links.len();
-        node.links = BTreeMap::from([(own, LEAF_WEIGHT)]);
-        self.own().links.insert(zid, 0);
-        self.announce_hosted(ix, out);
-        self.graph_changed();
-        Some((ix, Changes { graph: true, ..Changes::default() }))
-    }
-
-    fn announce_hosted(&mut self, node: NodeIx, out: &mut dyn Outbox) {
-        for face in self.links.keys().copied() {
-            let states =
-                Vec::from([self.state(node, true, face), self.state(NodeIx::SELF, false, face)]);
-            send_link_states(face, states, out);
-        }
-    }
-
-    /// Ends the announcement of a node.
-    pub(crate) fn unhost(&mut self, node: NodeIx, out: &mut dyn Outbox) -> Changes {
-        let hosted = self.nodes.get_mut(node.index()).and_then(Option::as_mut);
-        let Some(gone) = hosted.filter(|node| node.hosted) else { return Changes::default() };
-        // Whoever announces it next is believed.
-        gone.hosted = false;
-        gone.sn = 0;
-        self.link_count -= 1 + core::mem::take(&mut gone.links).len();
-        let zid = gone.zid;
-        self.own().links.remove(&zid);
-        self.sn += 1;
-        self.graph_changed();
-        let removed = self.detach();
-        self.announce_self(None, &[], out);
-        Changes { removed, graph: true, ..Changes::default() }
-    }
-
     /// Handles link states from the neighbour behind `face`.
     pub(crate) fn received(
         &mut self,
@@ -437,180 +390,17 @@ impl Network {
         removed
     }
 
-    /// Tells every neighbour what is news, in one list each (03 §2.5).
-    fn propagate(&self, from: FaceId, news: &News, out: &mut dyn Outbox) {
-        for (face, link) in &self.links {
-            let new = news.new.iter().map(|node| (*node, true));
-            let updated = news.updated.iter().map(|node| (*node, false));
-            let updated = updated.filter(|(node, _)| *face != from && !self.hears(link.zid, *node));
-            let states: Vec<LinkState> = new
-                .chain(updated)
-                .map(|(node, with_zid)| self.state(node, with_zid, *face))
-                .collect();
-            if !states.is_empty() {
-                send_link_states(*face, states, out);
-            }
-        }
-    }
-
-    /// Whether a neighbour hears of the changes of `node` from that one itself. What others say about
-    /// a neighbour it has to hear, to be able to contradict.
-    fn hears(&self, neighbour: ZenohId, node: NodeIx) -> bool {
-        let Some(node) = &self.nodes[node.index()] else { return true };
-        node.zid != neighbour
-            && node.links.contains_key(&neighbour)
-            && self.by_zid.get(&neighbour).is_some_and(|ix| {
-                let other = self.nodes[ix.index()].as_ref();
-                other.is_some_and(|other| other.links.contains_key(&node.zid))
-            })
-    }
-
-    /// Tells all neighbours but `except` about this node, after the nodes that they have to know
-    /// for that.
-    fn announce_self(
-        &mut self,
-        except: Option<FaceId>,
-        introduced: &[NodeIx],
-        out: &mut dyn Outbox,
-    ) {
-        for face in self.links.keys().copied().filter(|face| Some(*face) != except) {
-            let mut states: Vec<LinkState> = introduced
-                .iter()
-                .map(|node| LinkState { links: Vec::new(), ..self.state(*node, true, face) })
-                .collect();
-            states.push(self.state(NodeIx::SELF, false, face));
-            send_link_states(face, states, out);
-        }
-    }
-
     fn own(&mut self) -> &mut Node {
         self.nodes[NodeIx::SELF.index()].as_mut().expect("this node never leaves itself")
-    }
-
-    /// What the neighbour behind `to` is told about a node.
-    fn state(&self, ix: NodeIx, with_zid: bool, to: FaceId) -> LinkState {
-        let node = self.nodes[ix.index()].as_ref().expect("only nodes with a number are told");
-        let own = ix == NodeIx::SELF;
-        let links: Vec<(u64, u16)> = node
-            .links
-            .iter()
-            .filter_map(|(zid, weight)| Some((self.by_zid.get(zid)?.0.into(), *weight)))
-            .collect();
-        let near = own || node.face.is_some() || self.config.gossip.multihop;
-        let gossip = &self.config.gossip;
-        let told = near && gossip.enabled && gossip.target.matches(self.links[&to].whatami);
-        // A peer on a router has no reason to dial others (03 §2.6).
-        let is_router = |whatami| whatami == Some(WhatAmI::Router);
-        let served =
-            is_router(Some(self.config.whatami)) && !is_router(Some(self.links[&to].whatami));
-        let told = told && (own || !served || !is_router(node.whatami));
-        let locators = if own { Some(gossip.locators.clone()) } else { node.locators.clone() };
-        LinkState {
-            psid: ix.0.into(),
-            sn: if own { self.sn } else { node.sn },
-            zid: with_zid.then_some(node.zid),
-            whatami: Some(node.whatami.unwrap_or(WhatAmI::Router)),
-            locators: locators.filter(|_| told),
-            weights: links
-                .iter()
-                .any(|(_, weight)| *weight != 0)
-                .then(|| links.iter().map(|(_, weight)| *weight).collect()),
-            links: links.into_iter().map(|(psid, _)| psid).collect(),
-            gateway: node.gateway,
-        }
     }
 
     fn numbers(&self) -> impl Iterator<Item = NodeIx> + '_ {
         self.by_zid.values().copied().collect::<BTreeSet<_>>().into_iter()
     }
 
-    fn graph_changed(&mut self) {
-        self.graph = None;
-        self.trees.clear();
-        self.distances.clear();
-        self.first_hops.clear();
-    }
-
-    /// The graph of the edges that both ends agree on.
-    fn build_graph(&self) -> Graph {
-        let mut graph = Graph::new(self.nodes.len());
-        for (ix, node) in self.known() {
-            for (zid, weight) in &node.links {
-                let Some(other) = self.by_zid.get(zid).copied() else { continue };
-                let Some(neighbour) = &self.nodes[other.index()] else { continue };
-                if let Some(back) = neighbour.links.get(&node.zid)
-                    && other != ix
-                {
-                    graph.connect(ix, other, edge_weight((node.zid, *weight), (*zid, *back)));
-                }
-            }
-        }
-        graph
-    }
-
     fn known(&self) -> impl Iterator<Item = (NodeIx, &Node)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter_map(|(ix, node)| Some((NodeIx(ix as u16), node.as_ref()?)))
-    }
-
-    /// The tree of messages that come from `root`.
-    pub(crate) fn tree(&mut self, root: NodeIx) -> &Tree {
-        if self.graph.is_none() {
-            self.graph = Some(self.build_graph());
-        }
-        let graph = self.graph.as_ref().expect("it was just built");
-        let computation = &self.config.computation;
-        let distances = &mut self.distances;
-        self.trees.entry(root).or_insert_with(|| {
-            let paths = computation.paths(graph, root);
-            let tree = Tree::new(&paths);
-            if root == NodeIx::SELF {
-                *distances = paths.distance;
-            }
-            tree
-        })
-    }
-
-    /// The neighbours that messages of `root` are passed on to: those whose own way to the root
-    /// leads here.
-    pub(crate) fn children(&mut self, root: NodeIx) -> BTreeSet<FaceId> {
-        self.first_hops();
-        let children = self.first_hops.iter();
-        let children =
-            children.filter(|(_, hops)| hops.get(root.index()) == Some(&Some(NodeIx::SELF)));
-        children.map(|(face, _)| *face).collect()
-    }
-
-    /// The neighbour that messages of `root` come from: the one on this node's way to it.
-    pub(crate) fn parent(&mut self, root: NodeIx) -> Option<FaceId> {
-        self.towards(NodeIx::SELF, root)
-    }
-
-    /// Computes where the ways of each neighbour to all others begin, as far as that is through
-    /// this node. Cost: a tree for each neighbour, once after each change of the graph.
-    fn first_hops(&mut self) {
-        if !self.first_hops.is_empty() {
-            return;
-        }
-        self.tree(NodeIx::SELF);
-        let Some(graph) = &self.graph else { return };
-        for (face, link) in &self.links {
-            let Some(neighbour) = self.by_zid.get(&link.zid).copied() else { continue };
-            let paths = self.config.computation.paths(graph, neighbour);
-            self.first_hops.insert(*face, paths.first_hops());
-        }
-    }
-
-    /// The neighbour to which a message of `root` for `node` goes.
-    pub(crate) fn towards(&mut self, root: NodeIx, node: NodeIx) -> Option<FaceId> {
-        let next = self.tree(root).towards(node)?;
-        self.face_of(next)
-    }
-
-    /// How far away a node is, in whole units of weight, at most 65,535 (03 §2.7).
-    pub(crate) fn distance(&mut self, node: NodeIx) -> u16 {
-        self.tree(NodeIx::SELF);
-        self.distances.get(node.index()).map_or(u16::MAX, |distance| *distance as u16)
     }
 
     /// The node that a neighbour means by `psid` (03 §2.8).
@@ -643,12 +433,6 @@ impl Network {
         node.is_some_and(|node| node.face.is_some() && node.links.contains_key(&self.config.zid))
     }
 
-    /// Whether a node speaks for itself. Others have one link, of a weight of its own.
-    pub(crate) fn is_member(&self, zid: ZenohId) -> bool {
-        let node = self.find(zid).and_then(|node| self.nodes[node.index()].as_ref());
-        node.is_some_and(|node| node.sn != 0 && !is_leaf(&node.links))
-    }
-
     /// The numbers of all other nodes.
     pub(crate) fn others(&self) -> Vec<NodeIx> {
         self.numbers().filter(|node| *node != NodeIx::SELF).collect()
@@ -658,50 +442,6 @@ impl Network {
     pub(crate) fn len(&self) -> usize {
         self.by_zid.len()
     }
-
-    /// Each node with its links: number, identity, mode, and its neighbours by number with the weight
-    /// of the edge, if both agree on it.
-    pub(crate) fn view(&self) -> Vec<NodeView> {
-        let graph = self.build_graph();
-        self.known()
-            .map(|(ix, node)| NodeView {
-                number: ix,
-                zid: node.zid,
-                whatami: node.whatami.unwrap_or(WhatAmI::Router),
-                gateway: node.gateway,
-                edges: graph.edges(ix).to_vec(),
-                weights: node.links.clone(),
-            })
-            .collect()
-    }
-}
-
-/// What makes one state newer than another one. Two gateways may count alike when they announce the
-/// same node; the greater one will keep it.
-fn claim(sn: u64, links: &BTreeMap<ZenohId, u16>) -> (u64, Option<ZenohId>) {
-    (sn, links.keys().next().copied().filter(|_| is_leaf(links)))
-}
-
-/// Whether these are the links that a member announces for a node that is none.
-fn is_leaf(links: &BTreeMap<ZenohId, u16>) -> bool {
-    links.len() == 1 && links.values().all(|weight| *weight == LEAF_WEIGHT)
-}
-
-/// A node of a network, for inspection.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NodeView {
-    /// Its number here.
-    pub number: NodeIx,
-    /// Its identity.
-    pub zid: ZenohId,
-    /// Its mode.
-    pub whatami: WhatAmI,
-    /// It joins this network with another one.
-    pub gateway: bool,
-    /// The links that both ends announce.
-    pub edges: Vec<Edge>,
-    /// The weights that it announces for its links, by neighbour; 0 is none.
-    pub weights: BTreeMap<ZenohId, u16>,
 }
 
 /// Nodes that others have to be told of.

@@ -74,7 +74,8 @@ fn arrows(tree: &Tree) -> Vec<Finding> {
 
 /// What a crate without I/O may have from outside all the same: an algorithm in safe code without
 /// `std`, and nothing that comes with it.
-const ALGORITHMS: &[(&str, &str)] = &[("weft-transport", "lz4_flex")];
+const ALGORITHMS: &[(&str, &str)] =
+    &[("weft-transport", "lz4_flex"), ("weft-routing", "siphasher")];
 
 fn sans_io_has_no_dependencies(tree: &Tree) -> Vec<Finding> {
     let manifests = manifests(tree)

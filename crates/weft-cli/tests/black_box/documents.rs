@@ -2,7 +2,7 @@
 
 use crate::process::Weft;
 
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "router",
     "pub",
     "sub",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 18] = [
     "info",
     "ping",
     "pong",
+    "check-config",
     "dissect",
     "demo",
     "bench",
