@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import random
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +29,18 @@ def until(condition, what="the condition"):
             return value
         time.sleep(0.002)
     raise AssertionError(f"timed out waiting for {what}")
+
+
+def free_port():
+    """A port of the loopback interface that nobody listens on, for who cannot be asked which one it took.
+
+    From below the range that the system hands out by itself, so that nobody gets it by accident.
+    """
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port")
 
 
 def config(**settings):
