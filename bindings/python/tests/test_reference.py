@@ -160,7 +160,8 @@ def test_encodings(ends, key):
     subscriber = receiver.session.declare_subscriber(key)
     publisher = matched(sender.session.declare_publisher(key))
     for name in names:
-        for encoding in (getattr(sender.module.Encoding, name), getattr(sender.module.Encoding, name).with_schema("a;b")):
+        plain = getattr(sender.module.Encoding, name)
+        for encoding in (plain, plain.with_schema("a;b")):
             publisher.put(b"", encoding=encoding)
             assert str(receive(subscriber).encoding) == str(encoding)
     publisher.put(b"", encoding="made/up;of=this")
