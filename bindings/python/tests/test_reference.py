@@ -1,6 +1,7 @@
 """Our module at one end, the reference's at the other, as client, as peer and as router, in both directions.
 
-Both modules have the same surface, so that one text is the program of either end.
+Both modules have the same surface, so that one text is the program of either end. Ours at both ends proves that it is
+a program at all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import weft
 import weft.ext
 
 NETWORKS = {"client": "router", "peer": "peer", "router": "client"}
-"""The modes of the reference, and ours for each."""
+"""The modes of the other end, and ours for each."""
 
 _keys = (f"test/reference/{number}" for number in itertools.count())
 
@@ -39,19 +40,25 @@ def session(module, mode, **settings):
     return module.open(config)
 
 
-@pytest.fixture(scope="module", params=NETWORKS)
+@pytest.fixture(
+    scope="module",
+    params=[(module, mode) for module in (zenoh, weft) for mode in NETWORKS],
+    ids=lambda it: f"{it[0].__name__} {it[1]}",
+)
 def connected(request):
-    """A session of ours and one of the reference, which is what the parameter says."""
-    modules = [(weft, NETWORKS[request.param]), (zenoh, request.param)]
-    if request.param == "router":
+    """A session of ours, and one of the module and the mode that the parameter says."""
+    theirs, mode = request.param
+    modules = [(weft, NETWORKS[mode]), (theirs, mode)]
+    # Who is connected to listens.
+    if mode == "router":
         modules.reverse()
-    (first, its_mode), (second, mode) = modules
+    (first, its_mode), (second, other_mode) = modules
     locator = f"tcp/127.0.0.1:{free_port()}"
     with session(first, its_mode, listen__endpoints=[locator]) as listens:
-        with session(second, mode, connect__endpoints=[locator]) as connects:
+        with session(second, other_mode, connect__endpoints=[locator]) as connects:
             until(lambda: listens.info.transports() and connects.info.transports(), "the connection")
-            ends = {first: End(first, listens), second: End(second, connects)}
-            yield ends[weft], ends[zenoh]
+            ends = End(first, listens), End(second, connects)
+            yield ends[::-1] if mode == "router" else ends
 
 
 @pytest.fixture(params=["ours to theirs", "theirs to ours"])
@@ -347,11 +354,8 @@ def test_serialized_values(ends, key):
     publisher = matched(sender.session.declare_publisher(key))
     there, here = sender.module.ext, receiver.module.ext
     sized = ["Int8", "Int16", "Int32", "Int64", "Int128", "UInt8", "UInt16", "UInt32", "UInt64", "UInt128", "Float32"]
-    values = [(tp, tp, value) for tp, value in VALUES]
-    values += [(getattr(there, name), getattr(here, name), 100) for name in sized]
-    for its_type, tp, value in values:
-        sent = its_type(value) if its_type is not tp else value
-        publisher.put(there.z_serialize(sent))
+    for tp, value in VALUES + [(getattr(here, name), getattr(there, name)(100)) for name in sized]:
+        publisher.put(there.z_serialize(value))
         assert here.z_deserialize(tp, receive(subscriber).payload) == value, tp
 
 
