@@ -268,11 +268,13 @@ def test_programs_end_in_the_middle_of_everything():
         started = time.monotonic()
         _, done = run(
             """
-            import asyncio, contextlib
+            import contextlib
             here, there = connected()
             def answer(sample):
                 with contextlib.suppress(weft.ZError):
                     there.put("echo", sample.payload)
+                    # On and on, as long as there is a session.
+                    there.put("stress/b", sample.payload)
             here.declare_subscriber("stress/**", answer)
             here.declare_subscriber("stress/**", weft.handlers.Callback(lambda sample: None, indirect=False))
             here.declare_queryable("stress/q", lambda query: query.reply("stress/q", bytes(MIB)))
@@ -281,22 +283,9 @@ def test_programs_end_in_the_middle_of_everything():
             publisher = there.declare_publisher("stress/a", congestion_control=BLOCK)
             publisher.declare_matching_listener(lambda status: None)
             until(lambda: publisher.matching_status)
-            def for_ever(function):
-                def loop():
-                    # The end of the session is an error of what it is asked from then on.
-                    with contextlib.suppress(weft.ZError):
-                        while True:
-                            function()
-                threading.Thread(target=loop, daemon=True).start()
-            for_ever(lambda: publisher.put(bytes(100)))
-            for_ever(lambda: there.put("stress/b", bytes(100_000)))
-            for_ever(lambda: list(there.get("stress/q")))
-            for_ever(there.declare_subscriber("echo").recv)
             there.get("stress/never", lambda reply: None)
-            async def wait(subscriber=here.declare_subscriber("nothing")):
-                await subscriber.recv_async()
-            for_ever(lambda: asyncio.run(wait()))
             echo = there.declare_subscriber("echo")
+            publisher.put(bytes(100_000))
             for _ in range(100):
                 echo.recv()
             """,
