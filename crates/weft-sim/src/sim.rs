@@ -211,7 +211,8 @@ impl Sim {
             }
         }
         self.checks.rerouting.settled();
-        let verdict = self.checks.deliveries.settled();
+        let Checks { deliveries, rerouting, .. } = &mut self.checks;
+        let verdict = deliveries.settled(|put| rerouting.excuses(put));
         self.must(verdict);
     }
 
