@@ -7,11 +7,12 @@
 //!
 //! Spec: 02 §2, §4 and 03 §1 to §7.
 //!
-//! One engine serves every mode. A neighbour is placed in a [`Region`]; the region's [`Policy`]
-//! says whether the faces inside it exchange traffic through this node and whether declarations
-//! are pushed to them or sent only on interest. Subscribers, queryables and liveliness tokens share
-//! one declaration table ([`Kind`]). The session's own entities live on [`FaceId::LOCAL`], which is
-//! a face like any other except that its messages become [`Event`]s.
+//! One engine serves every mode. A neighbour is placed in a [`Region`], which says whether its
+//! members exchange traffic through this node, and whether declarations are pushed to them, sent only
+//! on interest, or travel along the trees of a network. Subscribers, queryables and liveliness tokens
+//! share one declaration table ([`Kind`]); what is in it belongs to an [`Owner`]: a neighbour, or a
+//! node of a network wherever it is. The session's own entities live on [`FaceId::LOCAL`], which is a
+//! face like any other except that its messages become [`Event`]s.
 //!
 //! Invariants:
 //! - a face hears about a key once, however many owners the key has, and never about its own
