@@ -268,7 +268,10 @@ impl Routing {
             return false;
         }
         let Ok(LinkStateList(states)) = LinkStateList::decode(&mut Reader::new(body)) else {
-            out.event(Event::Refuse { face, violation: Violation::Garbled });
+            // Gossip is only good to have; a network does not work without.
+            if self.network_of(face).is_some() {
+                out.event(Event::Refuse { face, violation: Violation::Garbled });
+            }
             return false;
         };
         match id {

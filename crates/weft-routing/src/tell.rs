@@ -314,8 +314,20 @@ impl Routing {
             return Vec::new();
         };
         let mut found = Vec::new();
+        let snapshot = !interest.future && kind == Kind::Token;
         let mut visit = |key: &KeyExpr, entry: &Entry| {
-            if let Some(info) = self.advertised(entry, neighbour, kind) {
+            // A peer of the reference asks one of its gateways for a snapshot, whichever.
+            let in_network = |owner: &Owner| {
+                snapshot
+                    && neighbour.crossing.hears()
+                    && matches!(owner, Owner::Node(region, _) if *region != neighbour.region)
+            };
+            let info = if entry.owners.keys().any(in_network) {
+                Some(QueryableInfo::default())
+            } else {
+                self.advertised(entry, neighbour, kind)
+            };
+            if let Some(info) = info {
                 found.push((key.clone(), info));
             }
         };
