@@ -72,7 +72,12 @@ impl Routing {
     }
 
     /// What a neighbour has told of a root's declarations.
-    fn said_by(&self, via: FaceId, region: Region, root: NodeIx) -> [BTreeSet<KeyExpr>; 3] {
+    fn said_by(
+        &self,
+        via: FaceId,
+        region: Region,
+        root: NodeIx,
+    ) -> [BTreeSet<KeyExpr>; Kind::COUNT] {
         let Some(owned) = self.sourced.get(&(region, root)) else { return Default::default() };
         Kind::ALL.map(|kind| {
             let said = owned[kind.index()].iter().filter(|key| {

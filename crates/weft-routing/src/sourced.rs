@@ -7,8 +7,9 @@
 //!
 //! When trees change, a new child is told all that the root owns, and a former child is not told
 //! anything, not even that something ended. A declaration is therefore remembered with the neighbour
-//! through which it came. Once trees have been stable for [`GRACE_US`], whatever did not come from
-//! the tree's parent is dropped: the parent has said by then what is true.
+//! through which it came. A new parent of this implementation is asked for the truth (`resend`); once
+//! trees have been stable for [`GRACE_US`], whatever did not come from the tree's parent is dropped:
+//! any other parent has said by then what is true.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

@@ -29,9 +29,10 @@ impl Network {
         node.hosted = true;
         node.whatami = Some(whatami);
         node.sn = sn.max(node.sn + 1);
-        self.link_count += 2 - node.links.len();
-        node.links = BTreeMap::from([(own, LEAF_WEIGHT)]);
+        let before = core::mem::replace(&mut node.links, BTreeMap::from([(own, LEAF_WEIGHT)]));
         self.own().links.insert(zid, 0);
+        // One link each way instead of those that others may have invented.
+        self.link_count = self.link_count + 2 - before.len();
         self.announce_hosted(ix, out);
         self.graph_changed();
         Some((ix, Changes { graph: true, ..Changes::default() }))

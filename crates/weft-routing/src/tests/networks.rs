@@ -245,6 +245,38 @@ fn a_served_peer_is_a_node_of_the_network_under_its_own_name() {
     assert_eq!(bench.routing.network(Region::North).len(), 2);
 }
 
+/// A state without number does not make a member, however many links it has.
+#[test]
+fn a_peer_whose_links_a_liar_has_invented_is_announced_all_the_same() {
+    let mut bench = Bench::with(Router, |config| config.gossip.enabled = true);
+    let b = bench.member("b2", Router, false);
+    bench.states(b, &[(0, "b2", 7, &[1, 2, 3]), (1, "a1", 0, &[]), (2, "c3", 1, &[0])]);
+    bench.states(b, &[(3, "d4", 0, &[0, 1, 2]), (0, "b2", 8, &[1, 2, 3])]);
+    let peer = bench.member("d4", Peer, false);
+    let states = Vec::from([
+        LinkState {
+            zid: Some(zid("d4")),
+            whatami: Some(Peer),
+            sn: 2,
+            links: Vec::from([1]),
+            ..LinkState::default()
+        },
+        LinkState { psid: 1, zid: Some(zid("a1")), gateway: true, ..LinkState::default() },
+    ]);
+    bench.routing.handle_oam(
+        bench.now_us,
+        peer,
+        (weft_wire::linkstate::LINKSTATE, &LinkStateList(states).to_vec()),
+        &mut bench.out,
+    );
+    bench.advance(1_000_000);
+    let announced = bench.routing.network(Region::North);
+    let leaf = announced.iter().find(|node| node.zid == zid("d4")).unwrap();
+    assert_eq!(leaf.weights.keys().collect::<Vec<_>>(), [&zid("a1")]);
+    bench.departure(peer);
+    bench.departure(b);
+}
+
 #[test]
 fn routers_that_lie_are_sent_away() {
     let refused = |bench: &mut Bench| {
