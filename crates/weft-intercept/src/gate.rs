@@ -70,7 +70,6 @@ fn sample<'a>(body: &PushBody<'a>) -> (&'a [u8], Option<&'a [u8]>) {
     match body {
         PushBody::Put(put) => (put.payload, put.attachment),
         PushBody::Del(del) => (&[], del.attachment),
-        PushBody::Raw(bytes) => (bytes, None),
     }
 }
 
@@ -217,7 +216,7 @@ impl PushGate {
     ) -> Option<Qos> {
         let gate = match push.body {
             PushBody::Del(_) => &self.delete,
-            PushBody::Put(_) | PushBody::Raw(_) => &self.put,
+            PushBody::Put(_) => &self.put,
         };
         match gate {
             None => Some(push.qos),

@@ -32,6 +32,17 @@ struct Slot<R> {
     route: R,
 }
 
+/// Where in the cache a route is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The table of ids, or [`HASHED`].
+    table: u8,
+    index: u32,
+}
+
+/// The table of everything that is not indexed.
+const HASHED: u8 = 2;
+
 /// Routes by wire expression, as one neighbour sends them.
 #[derive(Debug)]
 pub(crate) struct ExprCache<R> {
@@ -48,25 +59,37 @@ impl<R> Default for ExprCache<R> {
 }
 
 impl<R> ExprCache<R> {
-    /// The cached route. Cost: an index, or a hash of the suffix and a comparison; no allocation.
+    /// Where the route of an expression is, if it is cached. Cost: an index, or a hash of the suffix and
+    /// a comparison; no allocation.
     #[inline]
-    pub(crate) fn find(&self, expr: WireExpr<'_>, node_id: u16) -> Option<&R> {
+    pub(crate) fn locate(&self, expr: WireExpr<'_>, node_id: u16) -> Option<Place> {
         if is_indexed(expr, node_id) {
-            return self.by_id[table(expr)].get(expr.scope as usize)?.as_ref();
+            return Some(Place { table: table(expr) as u8, index: expr.scope.into() });
         }
         if self.slots.is_empty() {
             return None;
         }
         let hash = hash(expr, node_id);
-        self.probes(hash).find_map(|index| {
-            let slot = self.slots[index].as_ref()?;
-            let same = slot.hash == hash
-                && slot.scope == expr.scope
-                && slot.mapping == expr.mapping
-                && slot.node_id == node_id
-                && *slot.suffix == *expr.suffix;
-            same.then_some(&slot.route)
-        })
+        let index = self.probes(hash).find(|index| {
+            self.slots[*index].as_ref().is_some_and(|slot| {
+                slot.hash == hash
+                    && slot.scope == expr.scope
+                    && slot.mapping == expr.mapping
+                    && slot.node_id == node_id
+                    && *slot.suffix == *expr.suffix
+            })
+        })?;
+        Some(Place { table: HASHED, index: index as u32 })
+    }
+
+    /// The route there, as long as nothing was inserted or cleared since it was located.
+    #[inline]
+    pub(crate) fn at(&self, place: Place) -> Option<&R> {
+        let index = place.index as usize;
+        match self.by_id.get(usize::from(place.table)) {
+            Some(routes) => routes.get(index)?.as_ref(),
+            None => self.slots.get(index)?.as_ref().map(|slot| &slot.route),
+        }
     }
 
     /// Remembers a route that holds on to `held_len` bytes.
@@ -198,6 +221,12 @@ fn hash(expr: WireExpr<'_>, node_id: u16) -> u64 {
 mod tests {
     use super::*;
     use alloc::format;
+
+    impl<R> ExprCache<R> {
+        fn find(&self, expr: WireExpr<'_>, node_id: u16) -> Option<&R> {
+            self.at(self.locate(expr, node_id)?)
+        }
+    }
 
     fn expr(scope: u16, mapping: Mapping, suffix: &str) -> WireExpr<'_> {
         WireExpr { scope, mapping, suffix }

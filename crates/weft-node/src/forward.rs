@@ -4,37 +4,38 @@
 //! came, byte for byte, unless this node has to add a timestamp to it.
 
 use weft_routing::Hop;
-use weft_wire::{Push, PushBody, Put, Timestamp};
+use weft_wire::{Push, Put, RoutedPush, Timestamp};
 
 use crate::hlc::{Hlc, TooFarAhead};
 
 /// `push` as it goes along a hop of its route, with its body as received.
 #[inline]
-pub fn forwarded<'a>(push: &Push<'a>, raw_body: &'a [u8], hop: &'a Hop) -> Push<'a> {
+pub fn forwarded<'a>(push: &'a Push<'a>, raw_body: &'a [u8], hop: &'a Hop) -> RoutedPush<'a> {
     let wire_expr = hop.expr.as_wire();
-    Push { wire_expr, node_id: hop.node_id, body: PushBody::Raw(raw_body), ..*push }
+    let (qos, raw_body) = (push.qos, Some(raw_body));
+    RoutedPush { push, raw_body, wire_expr, qos, node_id: hop.node_id, timestamp: None }
 }
 
 /// What stamping did to a PUT.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stamped<'a> {
+pub enum Stamped {
     /// Its own timestamp is fine.
     Kept,
-    /// It goes on with a timestamp of this node.
-    New(Put<'a>),
+    /// It goes on with this timestamp of this node.
+    New(Timestamp),
     /// Its timestamp lies too far in the future and the node is told to drop such samples.
     Refused(TooFarAhead),
 }
 
 /// Checks or adds a PUT's timestamp. DEL is never stamped on the way (02 §4.5).
-pub fn stamp_put<'a>(put: &Put<'a>, hlc: &Hlc, wall_ntp64: u64, drop_future: bool) -> Stamped<'a> {
-    let stamped = |stamp: Timestamp| Stamped::New(Put { timestamp: Some(stamp), ..*put });
+#[inline]
+pub fn stamp_put(put: &Put<'_>, hlc: &Hlc, wall_ntp64: u64, drop_future: bool) -> Stamped {
     match put.timestamp {
-        None => stamped(hlc.stamp(wall_ntp64)),
+        None => Stamped::New(hlc.stamp(wall_ntp64)),
         Some(stamp) => match hlc.observe(wall_ntp64, stamp) {
             Ok(()) => Stamped::Kept,
             Err(refused) if drop_future => Stamped::Refused(refused),
-            Err(_) => stamped(hlc.stamp(wall_ntp64)),
+            Err(_) => Stamped::New(hlc.stamp(wall_ntp64)),
         },
     }
 }

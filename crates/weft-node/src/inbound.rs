@@ -4,16 +4,17 @@
 //! expression is looked up in a cache that only this neighbour's reader uses. Everything else goes
 //! to the [`Plane`]'s control side, in order.
 //!
-//! Cost of a sample with a cached route: decoding, one index or one hash, one atomic load; no lock,
-//! no allocation.
+//! Cost of a sample with a cached route: decoding, one index or one hash (neither if the sample before
+//! was of the same key), one atomic load; no lock, no allocation.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use weft_transport::{RxError, RxHalf, RxItem};
 use weft_wire::{CloseReason, NetworkMessage, Push, Reliability, WireExpr};
 
 use crate::FaceId;
-use crate::cache::ExprCache;
+use crate::cache::{ExprCache, Place};
 
 /// A route that can be kept and used again.
 pub trait CachedRoute {
@@ -43,6 +44,8 @@ pub struct Arrival<'a> {
     pub raw_body: &'a [u8],
     /// The channel it came on.
     pub reliability: Reliability,
+    /// What holds the bytes of a sample that came in fragments: cloned by whoever keeps its payload.
+    pub buffer: Option<&'a Arc<Vec<u8>>>,
 }
 
 /// Where [`Inbound`] takes what it reads.
@@ -82,22 +85,31 @@ impl<R: CachedRoute + Clone> Inbound<R> {
         batch: &[u8],
         plane: &mut P,
     ) -> Result<Option<CloseReason>, RxError> {
-        let mut items = self.rx.batch(batch);
+        let Self { face, rx, routes } = self;
+        let mut items = rx.batch(batch);
+        let mut latest = None;
         while let Some(item) = items.next()? {
             match item {
+                RxItem::Sample { reliability, push, raw_body, similar, .. } => {
+                    let arrival = Arrival { push, raw_body, reliability, buffer: None };
+                    let known = if similar { latest } else { None };
+                    latest = sample(*face, routes, known, arrival, plane);
+                }
                 RxItem::Message {
                     reliability,
                     message: NetworkMessage::Push(push),
                     raw_body,
+                    buffer,
                     ..
                 } => {
-                    let arrival = Arrival { push: &push, raw_body, reliability };
-                    sample(self.face, &mut self.routes, arrival, plane);
+                    let arrival = Arrival { push: &push, raw_body, reliability, buffer };
+                    sample(*face, routes, None, arrival, plane);
                 }
                 RxItem::Message { message, raw_body, .. } => {
-                    if plane.control(self.face, &message, raw_body) {
-                        self.routes.clear();
+                    if plane.control(*face, &message, raw_body) {
+                        routes.clear();
                     }
+                    latest = None;
                 }
                 RxItem::KeepAlive => {}
                 RxItem::Close { reason, .. } => return Ok(Some(reason)),
@@ -112,20 +124,27 @@ impl<R: CachedRoute + Clone> Inbound<R> {
     }
 }
 
+/// Delivers a sample whose route is at `known`, if that is known. Returns where it is.
 #[inline]
 fn sample<P: Plane>(
     face: FaceId,
     routes: &mut ExprCache<P::Route>,
+    known: Option<Place>,
     arrival: Arrival<'_>,
     plane: &mut P,
-) {
+) -> Option<Place> {
     let Push { wire_expr: expr, node_id, .. } = *arrival.push;
-    if let Some(route) = routes.find(expr, node_id)
+    let place = known.or_else(|| routes.locate(expr, node_id));
+    if let Some(place) = place
+        && let Some(route) = routes.at(place)
         && !route.is_stale()
     {
         plane.deliver(face, route, arrival);
-    } else if let Some(route) = plane.route(face, node_id, expr) {
+        return Some(place);
+    }
+    if let Some(route) = plane.route(face, node_id, expr) {
         routes.insert(expr, node_id, route.clone(), route.held_len());
         plane.deliver(face, &route, arrival);
     }
+    None
 }

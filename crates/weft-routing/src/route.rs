@@ -20,7 +20,7 @@ use crate::routing::Routing;
 use crate::sourced::root_of;
 
 /// Whether a [`DataRoute`] still says what it would say if it were computed now.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Validity(Arc<AtomicBool>);
 
 impl Validity {

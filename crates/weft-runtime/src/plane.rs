@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weft_node::{Arrival, FaceId, Plane, Stamped, stamp_put};
-use weft_wire::{InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, WireExpr};
+use weft_wire::{
+    InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, RoutedPush, Timestamp, WireExpr,
+};
 
 use crate::clock::{now_us, wall_ntp64};
 use crate::duty::Post;
@@ -62,60 +64,72 @@ pub(crate) struct RuntimePlane<'a> {
     pub(crate) post: &'a Post,
     /// To be flushed after the turn.
     pub(crate) dirty: &'a mut Dirty,
+    /// The wall clock since the batch began, once it was needed: samples of a batch need no reading
+    /// each.
+    pub(crate) wall_ntp64: Option<u64>,
 }
 
 impl RuntimePlane<'_> {
-    /// Appends a message to the batches of every neighbour on its route. Its rules are asked about
-    /// `seen`, which is the same with its body decoded.
+    /// Appends a message to the batches of every neighbour on its route.
     #[inline]
-    fn forward(
-        &mut self,
-        route: &Route,
-        push: &Push<'_>,
-        seen: &Push<'_>,
-        reliability: Reliability,
-    ) {
-        let sent = SendQos::new(push.qos, reliability);
+    fn forward(&mut self, route: &Route, sample: Arrival<'_>, timestamp: Option<Timestamp>) {
+        let Arrival { push, raw_body, reliability, .. } = sample;
         for hop in &route.hops {
-            let mut message = Push { wire_expr: hop.expr.as_wire(), node_id: hop.node_id, ..*push };
-            let mut sent = sent;
-            if let Some(gate) = &hop.gate {
-                let Some(qos) = gate.admit(seen, reliability, now_us) else { continue };
-                message.qos = qos;
-                sent = SendQos::new(qos, reliability);
+            let qos = match &hop.gate {
+                None => Some(push.qos),
+                Some(gate) => gate.admit(push, reliability, now_us),
+            };
+            if let Some(qos) = qos {
+                let message = RoutedPush { timestamp, ..hop.message(push, Some(raw_body), qos) };
+                let sent = SendQos::new(qos, reliability);
+                hop.transport.sender.append(&message, sent, || self.dirty.flush());
+                self.dirty.touch(&hop.transport);
             }
-            hop.transport.sender.append(&message, sent, || self.dirty.flush());
-            self.dirty.touch(&hop.transport);
         }
     }
 
     #[inline]
-    fn deliver_locally(&self, route: &Route, push: &Push<'_>, reliability: Reliability) {
-        if route.locals.is_empty() {
-            return;
-        }
+    fn deliver_locally(&self, route: &Route, sample: Arrival<'_>) {
+        let Arrival { push, reliability, buffer, .. } = sample;
         match push.ts_stack {
-            None => self.call_locals(route, push, reliability),
+            None => self.call_locals(route, push, reliability, buffer),
             Some(stack) => {
                 let stack = self.shared.recorded(stack, InterceptionPoint::Receive);
                 let push = Push { ts_stack: Some(&stack), ..*push };
-                self.call_locals(route, &push, reliability);
+                self.call_locals(route, &push, reliability, buffer);
             }
         }
     }
 
     #[inline]
-    fn call_locals(&self, route: &Route, push: &Push<'_>, reliability: Reliability) {
-        if let Some(view) = SampleView::of(&route.key, push, reliability) {
-            for local in &route.locals {
-                local.deliver(&view, self.post);
-            }
+    fn call_locals(
+        &self,
+        route: &Route,
+        push: &Push<'_>,
+        reliability: Reliability,
+        buffer: Option<&Arc<Vec<u8>>>,
+    ) {
+        let view = SampleView { key: &route.key, push, reliability, buffer };
+        for local in &route.locals {
+            local.deliver(&view, self.post);
         }
     }
 
     /// Stamps a sample if that is to be done, and hands it to those on its route.
     #[inline]
     fn pass_on(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
+        if self.shared.hlc.is_none() && route.gate.is_none() {
+            self.forward(route, sample, None);
+            if !route.locals.is_empty() {
+                self.deliver_locally(route, sample);
+            }
+        } else {
+            self.pass_on_checked(route, sample);
+        }
+    }
+
+    /// The same where samples are stamped, or rules ask about this one.
+    fn pass_on_checked(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
         let mut push = sample.push;
         let changed;
         if let Some(gate) = &route.gate {
@@ -125,25 +139,25 @@ impl RuntimePlane<'_> {
         }
         let stamped = match (&push.body, &self.shared.hlc) {
             (PushBody::Put(put), Some(hlc)) => {
-                stamp_put(put, hlc, wall_ntp64(), self.shared.drop_future_timestamp)
+                let wall = *self.wall_ntp64.get_or_insert_with(wall_ntp64);
+                stamp_put(put, hlc, wall, self.shared.drop_future_timestamp)
             }
             _ => Stamped::Kept,
         };
-        let stamped = match stamped {
+        let timestamp = match stamped {
             Stamped::Kept => None,
-            Stamped::New(put) => Some(Push { body: PushBody::Put(put), ..*push }),
+            Stamped::New(timestamp) => Some(timestamp),
             Stamped::Refused(refused) => {
                 tracing::debug!(key = %route.key, %refused, "dropping a sample");
                 return;
             }
         };
-        if !route.hops.is_empty() {
-            // An unchanged body goes on byte for byte, not decoded and encoded again.
-            let unchanged = Push { body: PushBody::Raw(sample.raw_body), ..*push };
-            let sent = stamped.as_ref().unwrap_or(&unchanged);
-            self.forward(route, sent, push, sample.reliability);
+        let sample = Arrival { push, ..sample };
+        self.forward(route, sample, timestamp);
+        if !route.locals.is_empty() {
+            let push = &timestamp.map_or(*push, |timestamp| push.stamped(timestamp));
+            self.deliver_locally(route, Arrival { push, ..sample });
         }
-        self.deliver_locally(route, stamped.as_ref().unwrap_or(push), sample.reliability);
     }
 }
 

@@ -1,21 +1,24 @@
 //! Publishing: from the application's thread into every neighbour's batch.
 //!
-//! A publisher keeps its route. One atomic load says whether it still holds; then the message is
+//! A publisher keeps its route, and the thread that used it last, too ([`recent`]). One atomic load says
+//! whether it still holds; then the message is
 //! encoded once per neighbour, straight into that neighbour's batch, and handed to this session's
 //! own subscribers on the calling thread.
 //!
 //! Cost per message and neighbour: one lock, one copy, no allocation.
+
+pub(crate) mod recent;
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use weft_keyexpr::KeyExpr;
-use weft_node::{Locality, PushGate};
+use weft_node::Locality;
 use weft_wire::{InterceptionPoint, InterceptionPoints, Push, PushBody, Put, Qos, Reliability};
 
 use crate::clock::{now_us, wall_ntp64};
-use crate::route::{Route, RouteHop, SampleView};
+use crate::route::{Route, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
 
@@ -26,12 +29,14 @@ const PUT_ROUTES_MAX: usize = 4096;
 pub struct PublisherSlot {
     pub(crate) id: u32,
     pub(crate) key: KeyExpr,
+    /// Its number among all publishers of the process.
+    serial: u64,
     route: ArcSwapOption<Route>,
 }
 
 impl PublisherSlot {
     pub(crate) fn new(id: u32, key: KeyExpr) -> Self {
-        Self { id, key, route: ArcSwapOption::empty() }
+        Self { id, key, serial: recent::serial(), route: ArcSwapOption::empty() }
     }
 
     /// Its entity id.
@@ -54,6 +59,7 @@ impl PublisherSlot {
     /// Lets go of its route.
     pub(crate) fn forget_route(&self) {
         self.route.store(None);
+        recent::forget(self.serial);
     }
 }
 
@@ -71,26 +77,35 @@ pub struct SampleQos {
 }
 
 impl Shared {
-    /// Publishes on a publisher's key.
+    /// Publishes on a publisher's key: `push` is the message but for its key.
     #[inline]
-    pub(crate) fn publish(&self, slot: &PublisherSlot, body: PushBody<'_>, how: SampleQos) {
+    pub(crate) fn publish(&self, slot: &PublisherSlot, push: &Push<'_>, how: SampleQos) {
+        if !recent::find(slot.serial, |route| self.send_sample(route, push, how)) {
+            self.publish_anew(slot, push, how);
+        }
+    }
+
+    /// The same for a publisher whose route this thread does not know.
+    #[inline(never)]
+    fn publish_anew(&self, slot: &PublisherSlot, push: &Push<'_>, how: SampleQos) {
         let cached = slot.route.load();
         if let Some(route) = &*cached
             && !route.validity.is_stale()
         {
-            return self.send_sample(route, body, how);
+            recent::keep(slot.serial, route);
+            return self.send_sample(route, push, how);
         }
         let route = self.own_route(&slot.key);
         slot.route.store(Some(Arc::clone(&route)));
-        self.send_sample(&route, body, how);
+        self.send_sample(&route, push, how);
         // Whoever made it stale before it was stored did not find it there.
         slot.purge();
     }
 
-    /// Publishes on any key.
-    pub(crate) fn put(&self, key: &KeyExpr, body: PushBody<'_>, how: SampleQos) {
+    /// Publishes on any key: `push` is the message but for its key.
+    pub(crate) fn put(&self, key: &KeyExpr, push: &Push<'_>, how: SampleQos) {
         let route = self.put_route(key);
-        self.send_sample(&route, body, how);
+        self.send_sample(&route, push, how);
     }
 
     fn put_route(&self, key: &KeyExpr) -> Arc<Route> {
@@ -112,77 +127,66 @@ impl Shared {
     }
 
     #[inline]
-    fn send_sample(&self, route: &Route, body: PushBody<'_>, how: SampleQos) {
-        let mut push = Push {
-            wire_expr: weft_wire::WireExpr::full(""),
-            qos: how.qos,
-            timestamp: None,
-            node_id: 0,
-            ts_stack: None,
-            body,
-        };
+    fn send_sample(&self, route: &Route, push: &Push<'_>, how: SampleQos) {
+        debug_assert_eq!(push.qos, how.qos, "one message, two qualities");
+        if self.hlc.is_none() && how.recorded.is_empty() {
+            send(route, push, how);
+            deliver(route, push, how);
+        } else {
+            self.send_marked(route, push, how);
+        }
+    }
+
+    /// The same where samples are stamped, or for one whose way is recorded.
+    fn send_marked(&self, route: &Route, push: &Push<'_>, how: SampleQos) {
+        let mut push = *push;
         if let Some(hlc) = &self.hlc {
             stamp(&mut push.body, || hlc.stamp(wall_ntp64()));
         }
         if how.recorded.is_empty() {
-            distribute(route, push, how, None);
-        } else {
-            self.distribute_recorded(route, push, how);
+            send(route, &push, how);
+            deliver(route, &push, how);
+            return;
         }
-    }
-
-    /// The same for a message whose way is recorded.
-    #[cold]
-    fn distribute_recorded(&self, route: &Route, push: Push<'_>, how: SampleQos) {
         let is_sent = how.destination.allows_remote() && !route.hops.is_empty();
         let is_received = how.destination.allows_local() && !route.locals.is_empty();
         if is_sent || is_received {
             let begun = self.begun(how.recorded);
             let sent = is_sent.then(|| self.recorded(&begun, InterceptionPoint::Route));
             let received = is_received.then(|| self.recorded(&begun, InterceptionPoint::Receive));
-            let push = Push { ts_stack: sent.as_deref(), ..push };
-            distribute(route, push, how, received.as_deref());
+            send(route, &Push { ts_stack: sent.as_deref(), ..push }, how);
+            deliver(route, &Push { ts_stack: received.as_deref(), ..push }, how);
         }
     }
 }
 
-/// Hands a message to those on its route; `own_stack` is what this session gets of its stack.
+/// Hands a message to the neighbours on its route.
 #[inline]
-fn distribute<'a>(
-    route: &'a Route,
-    mut push: Push<'a>,
-    how: SampleQos,
-    own_stack: Option<&'a [u8]>,
-) {
-    if how.destination.allows_remote() {
-        let sent = SendQos::new(how.qos, how.reliability);
-        for hop in &route.hops {
-            push.wire_expr = hop.expr.as_wire();
-            push.node_id = hop.node_id;
-            if let Some(gate) = &hop.gate {
-                hop.send_through(gate, &push, how.reliability);
-            } else {
-                hop.transport.sender.send(&push, sent);
-            }
-        }
+fn send(route: &Route, push: &Push<'_>, how: SampleQos) {
+    if !how.destination.allows_remote() {
+        return;
     }
-    push.ts_stack = own_stack;
-    if how.destination.allows_local()
-        && !route.locals.is_empty()
-        && let Some(view) = SampleView::of(&route.key, &push, how.reliability)
-    {
-        for local in &route.locals {
-            local.deliver_own(&view);
+    for hop in &route.hops {
+        let qos = match &hop.gate {
+            None => Some(how.qos),
+            Some(gate) => gate.admit(push, how.reliability, now_us),
+        };
+        if let Some(qos) = qos {
+            let message = hop.message(push, None, qos);
+            hop.transport.sender.send(&message, SendQos::new(qos, how.reliability));
         }
     }
 }
 
-impl RouteHop {
-    /// Sends a sample if the rules let it pass, with the QoS that they give it.
-    fn send_through(&self, gate: &PushGate, push: &Push<'_>, reliability: Reliability) {
-        if let Some(qos) = gate.admit(push, reliability, now_us) {
-            self.transport.sender.send(&Push { qos, ..*push }, SendQos::new(qos, reliability));
-        }
+/// Hands a message to those of this session that are on its route.
+#[inline]
+fn deliver(route: &Route, push: &Push<'_>, how: SampleQos) {
+    if !how.destination.allows_local() {
+        return;
+    }
+    let view = SampleView { key: &route.key, push, reliability: how.reliability, buffer: None };
+    for local in &route.locals {
+        local.deliver_own(&view);
     }
 }
 

@@ -53,7 +53,7 @@ enum End {
 pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Reading<'_>) {
     let mut tail = cell.tail.lock().unwrap_or_else(PoisonError::into_inner);
     let Reading { post, buffer, decompressor, dirty } = reading;
-    let mut plane = RuntimePlane { shared, post, dirty };
+    let mut plane = RuntimePlane { shared, post, dirty, wall_ntp64: None };
     let mut held = tail.len();
     buffer[..held].copy_from_slice(&tail);
     tail.clear();
@@ -139,6 +139,7 @@ fn take_messages(
             None => batch,
             Some(max) => decompressor.batch(batch, max)?,
         };
+        plane.wall_ntp64 = None;
         inbound.batch(content, plane)
     };
     let mut taken = 0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use weft_keyexpr::KeyExpr;
 use weft_node::{CachedRoute, PushGate, RouteExpr, Validity};
-use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, SourceInfo, Timestamp};
+use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, RoutedPush, SourceInfo, Timestamp};
 
 use crate::barrier::order_all_threads;
 use crate::duty::{Crew, Post, calling, is_calling};
@@ -18,53 +18,58 @@ use crate::wait::Interruption;
 pub struct SampleView<'a> {
     /// The key expression it was published on.
     pub key: &'a KeyExpr,
-    /// `None` is a deletion.
-    pub payload: Option<&'a [u8]>,
-    /// How the payload is to be read.
-    pub encoding: Encoding<'a>,
-    /// When it was published, if anybody stamped it.
-    pub timestamp: Option<Timestamp>,
-    /// Priority, congestion control and express flag.
-    pub qos: Qos,
+    /// The message that carries it; its key does not count.
+    pub push: &'a Push<'a>,
     /// The channel it came on.
     pub reliability: Reliability,
-    /// What the publisher added.
-    pub attachment: Option<&'a [u8]>,
-    /// Who published it as which number, if the publisher said so.
-    pub source_info: Option<SourceInfo>,
-    /// What was recorded of it on its way.
-    pub ts_stack: Option<&'a [u8]>,
+    /// What holds its bytes, if that can be shared: cloned by whoever keeps a large payload.
+    pub buffer: Option<&'a Arc<Vec<u8>>>,
 }
 
 impl<'a> SampleView<'a> {
-    /// The view of a received or sent PUSH. `None` for a body that is only passed on.
+    /// The value; `None` is a deletion.
     #[inline]
-    pub fn of(key: &'a KeyExpr, push: &Push<'a>, reliability: Reliability) -> Option<Self> {
-        Some(match &push.body {
-            PushBody::Put(put) => Self {
-                key,
-                payload: Some(put.payload),
-                encoding: put.encoding,
-                timestamp: put.timestamp,
-                qos: push.qos,
-                reliability,
-                attachment: put.attachment,
-                source_info: put.source_info,
-                ts_stack: push.ts_stack,
-            },
-            PushBody::Del(del) => Self {
-                key,
-                payload: None,
-                encoding: Encoding::DEFAULT,
-                timestamp: del.timestamp,
-                qos: push.qos,
-                reliability,
-                attachment: del.attachment,
-                source_info: del.source_info,
-                ts_stack: push.ts_stack,
-            },
-            PushBody::Raw(_) => return None,
-        })
+    pub const fn payload(&self) -> Option<&'a [u8]> {
+        match &self.push.body {
+            PushBody::Put(put) => Some(put.payload),
+            PushBody::Del(_) => None,
+        }
+    }
+
+    /// How the payload is to be read.
+    #[inline]
+    pub const fn encoding(&self) -> Encoding<'a> {
+        match &self.push.body {
+            PushBody::Put(put) => put.encoding,
+            PushBody::Del(_) => Encoding::DEFAULT,
+        }
+    }
+
+    /// When it was published, if anybody stamped it.
+    #[inline]
+    pub const fn timestamp(&self) -> Option<Timestamp> {
+        match &self.push.body {
+            PushBody::Put(put) => put.timestamp,
+            PushBody::Del(del) => del.timestamp,
+        }
+    }
+
+    /// What the publisher added.
+    #[inline]
+    pub const fn attachment(&self) -> Option<&'a [u8]> {
+        match &self.push.body {
+            PushBody::Put(put) => put.attachment,
+            PushBody::Del(del) => del.attachment,
+        }
+    }
+
+    /// Who published it as which number, if the publisher said so.
+    #[inline]
+    pub const fn source_info(&self) -> Option<SourceInfo> {
+        match &self.push.body {
+            PushBody::Put(put) => put.source_info,
+            PushBody::Del(del) => del.source_info,
+        }
     }
 }
 
@@ -140,6 +145,20 @@ pub(crate) struct RouteHop {
     pub(crate) gate: Option<Box<PushGate>>,
 }
 
+impl RouteHop {
+    /// A message as this neighbour gets it.
+    #[inline]
+    pub(crate) fn message<'a>(
+        &'a self,
+        push: &'a Push<'a>,
+        raw_body: Option<&'a [u8]>,
+        qos: Qos,
+    ) -> RoutedPush<'a> {
+        let wire_expr = self.expr.as_wire();
+        RoutedPush { push, raw_body, wire_expr, qos, node_id: self.node_id, timestamp: None }
+    }
+}
+
 /// Where the samples of one key from one source go.
 pub(crate) struct Route {
     pub(crate) key: KeyExpr,
@@ -148,6 +167,16 @@ pub(crate) struct Route {
     pub(crate) gate: Option<Box<PushGate>>,
     pub(crate) locals: Vec<Arc<Local>>,
     pub(crate) hops: Vec<RouteHop>,
+}
+
+#[cfg(test)]
+impl Route {
+    /// A route that leads nowhere and holds.
+    pub(crate) fn to_nobody() -> Self {
+        let key = KeyExpr::new("test").expect("canonical");
+        let (locals, hops) = (Vec::new(), Vec::new());
+        Self { key, validity: Validity::default(), gate: None, locals, hops }
+    }
 }
 
 impl CachedRoute for Route {

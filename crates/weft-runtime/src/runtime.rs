@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use weft_keyexpr::KeyExpr;
 use weft_node::{Locality, MatchOf, NeighbourInfo, Node, NodeConfig};
 use weft_transport::{TxConfig, TxStats};
-use weft_wire::{Locator, PushBody, WhatAmI, ZenohId};
+use weft_wire::{Locator, Push, WhatAmI, ZenohId};
 
 use crate::cell::{LinkCell, LinkInfo};
 use crate::clock::now_us;
@@ -17,7 +17,7 @@ use crate::error::OpenError;
 use crate::events::{Lane, News};
 use crate::listen::{self, ListenTarget, Listening};
 use crate::options::LinkSettings;
-use crate::publish::{PublisherSlot, SampleQos};
+use crate::publish::{PublisherSlot, SampleQos, recent};
 use crate::query::QueryArgs;
 use crate::route::{Local, SampleCallback};
 use crate::scout::{ScoutGroup, ScoutSockets};
@@ -256,6 +256,7 @@ impl Runtime {
         for publisher in publishers.values().filter_map(Weak::upgrade) {
             publisher.forget_route();
         }
+        recent::forget_all();
         let routes =
             std::mem::take(&mut *shared.put_routes.lock().unwrap_or_else(PoisonError::into_inner));
         drop((subscribers, routes));
@@ -433,15 +434,16 @@ impl Runtime {
         self.shared.control(|node, ports| node.declare_key(now_us(), key, ports));
     }
 
-    /// Publishes on a publisher's key. Cost: see [`publish`](crate::publish).
+    /// Publishes on a publisher's key: `push` is the message but for its key, with the QoS that `how`
+    /// says. Cost: see [`publish`](crate::publish).
     #[inline]
-    pub fn publish(&self, publisher: &PublisherSlot, body: PushBody<'_>, how: SampleQos) {
-        self.shared.publish(publisher, body, how);
+    pub fn publish(&self, publisher: &PublisherSlot, push: &Push<'_>, how: SampleQos) {
+        self.shared.publish(publisher, push, how);
     }
 
-    /// Publishes on any key.
-    pub fn put(&self, key: &KeyExpr, body: PushBody<'_>, how: SampleQos) {
-        self.shared.put(key, body, how);
+    /// Publishes on any key, as [`Runtime::publish`].
+    pub fn put(&self, key: &KeyExpr, push: &Push<'_>, how: SampleQos) {
+        self.shared.put(key, push, how);
     }
 
     /// Asks. Answers and the end come to the session under `id`.

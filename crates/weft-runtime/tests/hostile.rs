@@ -17,8 +17,8 @@ use weft_transport::{
     TxHalf, next_batch, write_batch,
 };
 use weft_wire::{
-    CloseReason, Declaration, Declare, NetworkMessage, Priority, PushBody, Put, Qos, Reliability,
-    WhatAmI, WireExpr, ZenohId,
+    CloseReason, Declaration, Declare, NetworkMessage, Priority, Push, Qos, Reliability, WhatAmI,
+    WireExpr, ZenohId,
 };
 
 /// How long an event may take before the test fails.
@@ -152,8 +152,8 @@ fn put(runtime: &Runtime, key: &str, payload: &[u8], qos: Qos) {
         destination: Locality::Any,
         recorded: weft_wire::InterceptionPoints::NONE,
     };
-    let body = PushBody::Put(Put { payload, ..Put::default() });
-    runtime.put(&KeyExpr::new(key).unwrap(), body, how);
+    let push = Push { qos, ..Push::put(WireExpr::EMPTY, payload) };
+    runtime.put(&KeyExpr::new(key).unwrap(), &push, how);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use weft_runtime::{
 };
 use weft_transport::CookieKey;
 use weft_wire::{
-    CongestionControl, InterceptionPoints, PushBody, Put, Qos, Reliability, WhatAmI, ZenohId,
+    CongestionControl, InterceptionPoints, Push, Qos, Reliability, WhatAmI, WireExpr, ZenohId,
 };
 
 /// How long anything may take before a test fails.
@@ -54,7 +54,7 @@ impl Network {
         let next = Mutex::new(0);
         let callback = Box::new(move |sample: &SampleView<'_>| {
             let mut next = next.lock().unwrap();
-            let number = u64::from_le_bytes(*sample.payload.unwrap().first_chunk().unwrap());
+            let number = u64::from_le_bytes(*sample.payload().unwrap().first_chunk().unwrap());
             each(number);
             // Samples may be missing; what comes is in order.
             if number >= *next {
@@ -72,12 +72,11 @@ impl Network {
     fn publish(&self, number: u64, congestion: CongestionControl) {
         let mut payload = [0; LEN];
         payload[..8].copy_from_slice(&number.to_le_bytes());
-        let body = PushBody::Put(Put { payload: &payload, ..Put::default() });
         let qos = Qos::default().with_congestion_control(congestion);
         let (reliability, destination) = (Reliability::Reliable, Locality::Any);
         self.publisher.publish(
             &self.slot,
-            body,
+            &Push { qos, ..Push::put(WireExpr::EMPTY, &payload) },
             SampleQos { qos, reliability, destination, recorded: InterceptionPoints::NONE },
         );
     }

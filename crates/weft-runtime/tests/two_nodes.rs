@@ -10,7 +10,7 @@ use weft_runtime::{
     IncomingQuery, IncomingReply, ListenTarget, Runtime, RuntimeConfig, SampleQos, SessionHandler,
 };
 use weft_transport::CookieKey;
-use weft_wire::{InterceptionPoints, PushBody, Put, Qos, Reliability, WhatAmI, ZenohId};
+use weft_wire::{InterceptionPoints, Push, Qos, Reliability, WhatAmI, WireExpr, ZenohId};
 
 /// How long an event may take before the test fails.
 const SOON: Duration = Duration::from_secs(10);
@@ -63,8 +63,8 @@ const BLOCK: SampleQos = SampleQos {
     recorded: InterceptionPoints::NONE,
 };
 
-fn put(payload: &[u8]) -> PushBody<'_> {
-    PushBody::Put(Put { payload, ..Put::default() })
+fn put(payload: &[u8]) -> Push<'_> {
+    Push { qos: BLOCK.qos, ..Push::put(WireExpr::EMPTY, payload) }
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_million_samples_arrive_once_and_in_order() {
     let next = Mutex::new(0_u64);
     let callback = Box::new(move |sample: &weft_runtime::SampleView<'_>| {
         let mut next = next.lock().unwrap();
-        let number = u64::from_le_bytes(sample.payload.unwrap().try_into().unwrap());
+        let number = u64::from_le_bytes(sample.payload().unwrap().try_into().unwrap());
         assert_eq!(number, *next);
         *next += 1;
         if *next == COUNT {
@@ -91,7 +91,7 @@ fn a_million_samples_arrive_once_and_in_order() {
     assert!(seen);
     let started = std::time::Instant::now();
     for number in 0..COUNT {
-        b.publish(&publisher, put(&number.to_le_bytes()), BLOCK);
+        b.publish(&publisher, &put(&number.to_le_bytes()), BLOCK);
     }
     finished.recv_timeout(SOON).expect("all samples arrive");
     let rate = COUNT as f64 / started.elapsed().as_secs_f64();
@@ -106,14 +106,14 @@ fn large_samples_arrive_whole() {
     let (sub, _sub_events) = open(4, WhatAmI::Client, Some(&router));
     let (arrived, samples) = channel();
     let callback = Box::new(move |sample: &weft_runtime::SampleView<'_>| {
-        arrived.send(sample.payload.unwrap().to_vec()).unwrap();
+        arrived.send(sample.payload().unwrap().to_vec()).unwrap();
     });
     sub.declare_subscriber(&key("big"), Locality::Any, callback);
     let (publisher, _pub_events) = open(5, WhatAmI::Client, Some(&router));
     std::thread::sleep(Duration::from_millis(100));
     for len in [0, 1, 1000, 65_000, 65_536, 1_000_000, 20_000_000] {
         let payload: Vec<u8> = (0..len).map(|i| (i * 31) as u8).collect();
-        publisher.put(&key("big"), put(&payload), BLOCK);
+        publisher.put(&key("big"), &put(&payload), BLOCK);
         assert_eq!(samples.recv_timeout(SOON).expect("the sample arrives").len(), len);
     }
 }
@@ -146,7 +146,7 @@ fn compressed_samples_arrive_whole_whoever_compresses() {
                 open_with(10, WhatAmI::Client, Some(&router), compress(subscriber_does));
             let (arrived, samples) = channel();
             let callback = Box::new(move |sample: &weft_runtime::SampleView<'_>| {
-                arrived.send(sample.payload.unwrap().to_vec()).unwrap();
+                arrived.send(sample.payload().unwrap().to_vec()).unwrap();
             });
             subscriber.declare_subscriber(&key("z/*"), Locality::Any, callback);
             let (publisher, events) =
@@ -156,7 +156,7 @@ fn compressed_samples_arrive_whole_whoever_compresses() {
                 |it: &NodeEvent| matches!(it, NodeEvent::Matching { matching: true, .. });
             assert!(publisher.is_matching(declared.id()) || events.iter().any(|it| is_match(&it)));
             for payload in payloads() {
-                publisher.publish(&declared, put(&payload), BLOCK);
+                publisher.publish(&declared, &put(&payload), BLOCK);
                 let sample = samples.recv_timeout(SOON).expect("the sample arrives");
                 assert!(sample == payload, "{} bytes", payload.len());
             }

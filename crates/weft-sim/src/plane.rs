@@ -10,7 +10,7 @@ use weft_node::{
 };
 use weft_wire::{
     CongestionControl, NetworkMessage, Push, PushBody, Qos, Reliability, Request, RequestBody,
-    Response, ResponseBody, ResponseFinal, WireExpr,
+    Response, ResponseBody, ResponseFinal, RoutedPush, WireExpr,
 };
 
 use crate::driver::{Driver, Route};
@@ -37,7 +37,7 @@ impl Plane for SimPlane<'_> {
     }
 
     fn deliver(&mut self, _face: FaceId, route: &Route, sample: Arrival<'_>) {
-        let Arrival { push, raw_body, reliability } = sample;
+        let Arrival { push, raw_body, reliability, .. } = sample;
         let NodeRoute { route: DataRoute { hops, .. }, subscribers, ingress, egress } = &*route.0;
         if hops.is_empty() && subscribers.is_empty() {
             return;
@@ -54,23 +54,20 @@ impl Plane for SimPlane<'_> {
             }
             _ => Stamped::Kept,
         };
-        let restamped = match stamped {
+        let timestamp = match stamped {
             Stamped::Kept => None,
-            Stamped::New(put) => Some(Push { body: PushBody::Put(put), ..*push }),
+            Stamped::New(timestamp) => Some(timestamp),
             Stamped::Refused(_) => return,
         };
         let put = put_id(push);
         for (hop, gate) in hops.iter().zip(egress) {
             let Some(qos) = admit(gate, push) else { continue };
-            let (wire_expr, node_id) = (hop.expr.as_wire(), hop.node_id);
-            let message = match &restamped {
-                None => Push { qos, ..forwarded(push, raw_body, hop) },
-                Some(push) => Push { qos, wire_expr, node_id, ..*push },
-            };
+            let message = RoutedPush { qos, timestamp, ..forwarded(push, raw_body, hop) };
             self.forward(hop.face, &message, class(qos, reliability));
             self.driver.facts.extend(put.map(|put| Fact::Sent { put, face: hop.face }));
         }
-        let push = restamped.as_ref().unwrap_or(push);
+        let stamped = timestamp.map(|timestamp| push.stamped(timestamp));
+        let push = stamped.as_ref().unwrap_or(push);
         self.driver.facts.extend(delivery(route, push, reliability, subscribers));
     }
 
@@ -183,7 +180,6 @@ fn put_id(push: &Push<'_>) -> Option<PutId> {
     PutId::from_attachment(match &push.body {
         PushBody::Put(put) => put.attachment,
         PushBody::Del(del) => del.attachment,
-        PushBody::Raw(_) => None,
     })
 }
 
@@ -198,7 +194,6 @@ pub(crate) fn delivery(
     let (payload, timestamp) = match &push.body {
         PushBody::Put(put) => (Some(put.payload.to_vec()), put.timestamp),
         PushBody::Del(del) => (None, del.timestamp),
-        PushBody::Raw(_) => return None,
     };
     let key = route.0.route.key.clone();
     let priority = push.qos.priority();
@@ -210,7 +205,7 @@ fn payload<'a>(body: &ResponseBody<'a>) -> &'a [u8] {
     match body {
         ResponseBody::Reply(reply) => match &reply.body {
             PushBody::Put(put) => put.payload,
-            PushBody::Del(_) | PushBody::Raw(_) => &[],
+            PushBody::Del(_) => &[],
         },
         ResponseBody::Err(error) => error.payload,
         ResponseBody::Raw(_) => &[],

@@ -3,8 +3,8 @@
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use weft_transport::{
-    Decompressor, FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxItem, RxLimits,
-    TxConfig, TxHalf,
+    Decompressor, FragmentCursor, FragmentStep, Negotiated, PushError, RxHalf, RxLimits, TxConfig,
+    TxHalf,
 };
 use weft_wire::{Bits, Mapping, Priority, Push, Qos, Reliability, WhatAmI, WireExpr, ZenohId};
 
@@ -185,8 +185,8 @@ fn count_messages(rx: &mut RxHalf, batch: &[u8]) -> usize {
     let mut items = rx.batch(batch);
     let mut count = 0;
     while let Some(item) = items.next().unwrap() {
-        if let RxItem::Message { message, .. } = &item {
-            assert_eq!(message.qos(), Qos::DEFAULT);
+        if let Some(push) = item.as_push() {
+            assert_eq!(push.qos, Qos::DEFAULT);
             count += 1;
         }
     }

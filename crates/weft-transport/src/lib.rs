@@ -47,7 +47,7 @@
 //! tx.push(Priority::Data, Reliability::Reliable, &message)?;
 //! let mut chunk = tx.take().expect("one batch"); // its bytes go to the link
 //! let mut items = rx.batch(chunk.batches().next().unwrap());
-//! assert!(matches!(items.next()?, Some(RxItem::Message { .. })));
+//! assert!(matches!(items.next()?, Some(RxItem::Sample { .. })));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

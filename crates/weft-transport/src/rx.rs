@@ -16,13 +16,13 @@ pub use reassembly::REASSEMBLY_KEPT_MAX;
 use crate::compression::CompressionError;
 use crate::handshake::Negotiated;
 use crate::sn;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::mem;
 use reassembly::{Discarded, Reassembly};
 use weft_wire::{
     Close, CloseReason, Decode, DecodeError, FragmentHeader, FrameHeader, NetworkMessage, Priority,
-    Reader, Reliability, TransportMessage, is_network_id,
+    Push, PushDecoder, Reader, Reliability, TransportMessage, is_network_id, is_push_id,
 };
 
 /// How much a peer may make this side hold.
@@ -91,9 +91,22 @@ impl core::error::Error for RxError {}
 
 /// One thing that a batch holds.
 #[derive(Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "nearly all items are messages; no allocation")]
+#[expect(clippy::large_enum_variant, reason = "nearly all items are samples; no allocation")]
 pub enum RxItem<'a> {
-    /// A network message.
+    /// A sample that came in one piece.
+    Sample {
+        /// The reliability of its channel.
+        reliability: Reliability,
+        /// The priority of its channel; Data on a transport without QoS.
+        priority: Priority,
+        /// The message.
+        push: &'a Push<'a>,
+        /// The bytes of its body, to forward them as they are.
+        raw_body: &'a [u8],
+        /// It has the key, the node id and the QoS of the sample that this batch gave before.
+        similar: bool,
+    },
+    /// Any other network message, or a sample in fragments.
     Message {
         /// The reliability of its channel.
         reliability: Reliability,
@@ -103,6 +116,8 @@ pub enum RxItem<'a> {
         message: NetworkMessage<'a>,
         /// The bytes of the body of a Push, Request or Response, to forward as they are; else empty.
         raw_body: &'a [u8],
+        /// What holds the bytes of a message that came in fragments. Whoever wants to keep them clones it.
+        buffer: Option<&'a Arc<Vec<u8>>>,
     },
     /// A sign of life.
     KeepAlive,
@@ -115,6 +130,18 @@ pub enum RxItem<'a> {
     },
 }
 
+impl<'a> RxItem<'a> {
+    /// The sample, if this is one, in fragments or not.
+    #[must_use]
+    pub fn as_push(&self) -> Option<&Push<'a>> {
+        match self {
+            Self::Sample { push, .. } => Some(push),
+            Self::Message { message: NetworkMessage::Push(push), .. } => Some(push),
+            _ => None,
+        }
+    }
+}
+
 /// The receiving half of one transport. At rest it is a few hundred bytes and holds no buffer.
 pub struct RxHalf {
     /// The last SN accepted on each channel, by [`channel`](Self::channel).
@@ -123,7 +150,7 @@ pub struct RxHalf {
     discarded: u64,
     reassembly: Reassembly,
     /// The reassembled message that the caller looks at.
-    assembled: Vec<u8>,
+    assembled: Option<Arc<Vec<u8>>>,
     qos: bool,
 }
 
@@ -140,7 +167,7 @@ impl RxHalf {
             sn_mask: negotiated.sn_mask,
             discarded: 0,
             reassembly: Reassembly::new(limits, negotiated.patch >= 1),
-            assembled: Vec::new(),
+            assembled: None,
             qos: negotiated.qos,
         }
     }
@@ -148,7 +175,8 @@ impl RxHalf {
     /// Reads one batch, without its prefix.
     #[inline]
     pub fn batch<'r, 'b>(&'r mut self, batch: &'b [u8]) -> RxBatch<'r, 'b> {
-        RxBatch { half: self, reader: Reader::new(batch), frame: None }
+        let pushes = PushDecoder::new();
+        RxBatch { half: self, reader: Reader::new(batch), frame: None, pushes, given: false }
     }
 
     /// FRAMEs and FRAGMENTs discarded so far: old or repeated ones, and pieces of messages that
@@ -204,6 +232,9 @@ pub struct RxBatch<'r, 'b> {
     reader: Reader<'b>,
     /// The FRAME that the next message belongs to.
     frame: Option<Frame>,
+    pushes: PushDecoder<'b>,
+    /// The latest sample was given to the caller.
+    given: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -217,7 +248,8 @@ impl RxBatch<'_, '_> {
     /// The next thing in the batch, or `None` at its end. Call it until then: that is also when the
     /// buffer of a reassembled message is given back.
     ///
-    /// Cost: one decode. Only FRAGMENTs are copied, and may allocate.
+    /// Cost: one decode; of a sample like the one before, only of what differs. Only FRAGMENTs are
+    /// copied, and may allocate.
     ///
     /// # Errors
     /// [`RxError`] if the link is to be dropped.
@@ -226,11 +258,24 @@ impl RxBatch<'_, '_> {
     pub fn next(&mut self) -> Result<Option<RxItem<'_>>, RxError> {
         loop {
             while let Some(Frame { reliability, priority, accepted }) = self.frame
-                && self.reader.peek().is_some_and(is_network_id)
+                && let Some(header) = self.reader.peek()
+                && is_network_id(header)
             {
+                if is_push_id(header) {
+                    let similar = self.pushes.next(&mut self.reader)? && self.given;
+                    self.given = accepted;
+                    if accepted {
+                        let (push, raw_body) = (self.pushes.push(), self.pushes.raw_body());
+                        let item =
+                            RxItem::Sample { reliability, priority, push, raw_body, similar };
+                        return Ok(Some(item));
+                    }
+                    continue;
+                }
                 let (message, raw_body) = NetworkMessage::decode_raw(&mut self.reader)?;
                 if accepted {
-                    let item = RxItem::Message { reliability, priority, message, raw_body };
+                    let buffer = None;
+                    let item = RxItem::Message { reliability, priority, message, raw_body, buffer };
                     return Ok(Some(item));
                 }
             }
@@ -292,15 +337,18 @@ impl RxBatch<'_, '_> {
             half.reassembly.recycle(assembled);
             return Ok(None);
         }
-        half.assembled = assembled;
-        let (message, raw_body) = NetworkMessage::decode_raw(&mut Reader::new(&half.assembled))?;
-        Ok(Some(RxItem::Message { reliability, priority, message, raw_body }))
+        let buffer = half.assembled.insert(Arc::new(assembled));
+        let (message, raw_body) = NetworkMessage::decode_raw(&mut Reader::new(buffer))?;
+        let buffer = Some(&*buffer);
+        Ok(Some(RxItem::Message { reliability, priority, message, raw_body, buffer }))
     }
 
-    /// Gives back the buffer of the reassembled message, if there was one.
+    /// Gives back the buffer of the reassembled message, if there was one and nobody keeps it.
+    #[inline]
     fn finish(&mut self) {
-        if !self.half.assembled.is_empty() {
-            let assembled = mem::take(&mut self.half.assembled);
+        if let Some(assembled) = self.half.assembled.take()
+            && let Ok(assembled) = Arc::try_unwrap(assembled)
+        {
             self.half.reassembly.recycle(assembled);
         }
     }

@@ -8,8 +8,7 @@ use weft_transport::{
     TxConfig, TxHalf, next_batch,
 };
 use weft_wire::{
-    Bits, CloseReason, NetworkMessage, Priority, Push, PushBody, Reliability, WhatAmI, WireExpr,
-    ZenohId,
+    Bits, CloseReason, Priority, Push, PushBody, Reliability, WhatAmI, WireExpr, ZenohId,
 };
 
 /// One transport in one direction, with all that was sent and has not arrived yet.
@@ -131,8 +130,9 @@ impl Pipe {
         let mut items = self.rx.batch(batch);
         while let Some(item) = items.next().expect("what we send is well-formed") {
             match item {
-                RxItem::Message { reliability, priority, message, .. } => {
-                    let NetworkMessage::Push(push) = message else { panic!("{message:?}") };
+                RxItem::Sample { reliability, priority, .. }
+                | RxItem::Message { reliability, priority, .. } => {
+                    let push = item.as_push().expect("only samples were sent");
                     let PushBody::Put(put) = push.body else { panic!("{push:?}") };
                     let expected = self
                         .expected

@@ -211,7 +211,7 @@ fn every_captured_frame_keep_alive_and_close_is_read() {
         let mut messages = 0;
         while let Some(item) = items.next().unwrap_or_else(|error| panic!("{name}: {error}")) {
             match item {
-                RxItem::Message { .. } => messages += 1,
+                RxItem::Sample { .. } | RxItem::Message { .. } => messages += 1,
                 RxItem::KeepAlive => {
                     assert!(name.contains("keep_alive") || name.contains("KeepAlive"), "{name}");
                 }
@@ -266,5 +266,5 @@ fn the_fragments_of_the_reference_make_its_message() {
         }
     }
     let after = find("frame/after_fragment");
-    assert!(matches!(rx.batch(&after).next(), Ok(Some(RxItem::Message { .. }))));
+    assert!(matches!(rx.batch(&after).next(), Ok(Some(RxItem::Sample { .. }))));
 }

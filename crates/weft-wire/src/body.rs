@@ -9,6 +9,7 @@ mod put;
 mod query;
 mod reply;
 
+pub(crate) use put::put_timestamped;
 pub use put::{Del, Put};
 pub use query::{Consolidation, Query, QueryBody};
 pub use reply::{ErrReply, Reply};
@@ -45,8 +46,6 @@ pub enum PushBody<'a> {
     Put(Put<'a>),
     /// The key is gone.
     Del(Del<'a>),
-    /// A body in its wire form. Never decoded, only encoded.
-    Raw(&'a [u8]),
 }
 
 /// What a REQUEST carries.
@@ -69,20 +68,32 @@ pub enum ResponseBody<'a> {
     Raw(&'a [u8]),
 }
 
-impl<'a> Decode<'a> for PushBody<'a> {
+impl<'a> PushBody<'a> {
+    /// Decodes a body; of a PUT, stores what lies between timestamp and payload, where the caller may not
+    /// need it.
     #[expect(
         clippy::inline_always,
         reason = "hot path: a sixth of the time when the message is used where it is decoded"
     )]
     #[inline(always)]
-    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode_with(
+        r: &mut Reader<'a>,
+        middle: &mut &'a [u8],
+    ) -> Result<Self, DecodeError> {
         let offset = r.pos();
         let header = r.byte("body header")?;
         match header & ID_MASK {
-            body_id::PUT => Ok(Self::Put(Put::decode(header, r)?)),
+            body_id::PUT => Ok(Self::Put(Put::decode(header, r, middle)?)),
             body_id::DEL => Ok(Self::Del(Del::decode(header, r)?)),
             id => Err(DecodeError::UnknownMessage { id, offset }),
         }
+    }
+}
+
+impl<'a> Decode<'a> for PushBody<'a> {
+    #[inline]
+    fn decode(r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Self::decode_with(r, &mut &[][..])
     }
 }
 
@@ -92,7 +103,6 @@ impl Encode for PushBody<'_> {
         match self {
             Self::Put(put) => put.encode(sink),
             Self::Del(del) => del.encode(sink),
-            Self::Raw(bytes) => sink.payload(bytes),
         }
     }
 }

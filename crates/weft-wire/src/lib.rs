@@ -74,7 +74,8 @@ pub use linkstate::{LINKSTATE, LinkState, LinkStateList};
 pub use locator::{Endpoint, Locator, LocatorError};
 pub use network::{
     Declaration, Declare, Interest, InterestMode, InterestOptions, NetworkMessage, Oam, OamBody,
-    Push, QueryTarget, QueryableInfo, Request, Response, ResponseFinal, is_network_id,
+    Push, PushDecoder, QueryTarget, QueryableInfo, Request, Response, ResponseFinal, RoutedPush,
+    is_network_id, is_push_id,
 };
 pub use qos::{CongestionControl, Priority, Qos, Reliability};
 pub use scouting::{Hello, Scout, ScoutingMessage};

@@ -19,7 +19,7 @@ mod response;
 pub use declare::{Declaration, Declare, QueryableInfo};
 pub use interest::{Interest, InterestMode, InterestOptions};
 pub use oam::{Oam, OamBody};
-pub use push::Push;
+pub use push::{Push, PushDecoder, RoutedPush};
 pub use request::{QueryTarget, Request};
 pub use response::{Response, ResponseFinal};
 
@@ -44,6 +44,13 @@ pub(crate) mod message_id {
 #[must_use]
 pub const fn is_network_id(header: u8) -> bool {
     header & ID_MASK >= message_id::INTEREST
+}
+
+/// True if `header`, the first byte of a network message, is that of a PUSH.
+#[inline]
+#[must_use]
+pub const fn is_push_id(header: u8) -> bool {
+    header & ID_MASK == message_id::PUSH
 }
 
 /// Any network message.
@@ -86,7 +93,12 @@ impl<'a> NetworkMessage<'a> {
         let offset = r.pos();
         let header = r.byte("network header")?;
         match header & ID_MASK {
-            message_id::PUSH => Push::decode(header, r, raw_body).map(Self::Push),
+            message_id::PUSH => {
+                let mut parts = push::Parts::default();
+                let push = Push::decode(header, r, &mut parts)?;
+                *raw_body = parts.body;
+                Ok(Self::Push(push))
+            }
             message_id::REQUEST => Request::decode(header, r, raw_body).map(Self::Request),
             message_id::RESPONSE => Response::decode(header, r, raw_body).map(Self::Response),
             message_id::RESPONSE_FINAL => ResponseFinal::decode(header, r).map(Self::ResponseFinal),

@@ -6,8 +6,8 @@ use weft_keyexpr::KeyExpr;
 use weft_node::Locality;
 use weft_runtime::{PublisherSlot, Runtime, SampleQos};
 use weft_wire::{
-    CongestionControl, Del, EntityGlobalId, InterceptionPoints, Priority, PushBody, Put, Qos,
-    Reliability, SourceInfo, Timestamp,
+    CongestionControl, Del, EntityGlobalId, InterceptionPoints, Priority, Push, PushBody, Put, Qos,
+    Reliability, SourceInfo, Timestamp, WireExpr,
 };
 
 use crate::encoding::Encoding;
@@ -30,13 +30,15 @@ pub(crate) struct Extras {
     pub(crate) instrumentation: Option<TimestampInstrumentation>,
 }
 
-/// Lends the message of a put (`Some` payload) or of a deletion to `send`.
-fn with_body<T>(
+/// Lends the message of a put (`Some` payload) or of a deletion, but for its key, to `send`.
+fn with_message(
     payload: Option<&ZBytes>,
     encoding: &Encoding,
     extras: &Extras,
-    send: impl FnOnce(PushBody<'_>) -> T,
-) -> T {
+    qos: Qos,
+    send: impl FnOnce(&Push<'_>),
+) {
+    let send = |body| send(&Push { qos, ..Push::new(WireExpr::EMPTY, body) });
     let attachment = extras.attachment.as_ref().map(ZBytes::to_bytes);
     let attachment = attachment.as_deref();
     let Extras { timestamp, source_info, .. } = *extras;
@@ -210,8 +212,8 @@ impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
         how.recorded = TimestampInstrumentation::points(self.extras.instrumentation);
         let key = session.outward(key)?;
         let encoding = self.extras.encoding.clone().unwrap_or_default();
-        with_body(self.payload.as_ref(), &encoding, &self.extras, |body| {
-            session.runtime.put(&key, body, how);
+        with_message(self.payload.as_ref(), &encoding, &self.extras, how.qos, |push| {
+            session.runtime.put(&key, push, how);
         });
         Ok(())
     }
@@ -336,7 +338,8 @@ impl Publisher {
         self.check_open()?;
         let encoding = self.encoding.to_wire();
         let body = PushBody::Put(Put { encoding, payload, ..Put::default() });
-        self.runtime.publish(&self.slot, body, self.how);
+        let push = Push { qos: self.how.qos, ..Push::new(WireExpr::EMPTY, body) };
+        self.runtime.publish(&self.slot, &push, self.how);
         Ok(())
     }
 
@@ -376,7 +379,9 @@ impl Publisher {
         let encoding = extras.encoding.as_ref().unwrap_or(&self.encoding);
         let recorded = TimestampInstrumentation::points(extras.instrumentation);
         let how = SampleQos { destination, recorded, ..self.how };
-        with_body(payload, encoding, extras, |body| self.runtime.publish(&self.slot, body, how));
+        with_message(payload, encoding, extras, how.qos, |push| {
+            self.runtime.publish(&self.slot, push, how);
+        });
     }
 
     pub(crate) const fn qos(&self) -> SampleQos {

@@ -152,13 +152,13 @@ pub(crate) fn received(
         tracing::warn!(%key, query = %get.key, "dropping a reply on a key that was not asked for");
         return None;
     }
-    let mut sample = sample(namespace.inward(key)?, body, incoming.qos)?;
+    let mut sample = sample(namespace.inward(key)?, body, incoming.qos);
     sample.stack = TimestampStack::of(incoming.ts_stack);
     Some(Reply::data(sample, incoming.responder))
 }
 
-fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Option<Sample> {
-    Some(match body {
+fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Sample {
+    match body {
         PushBody::Put(put) => Sample {
             key_expr,
             payload: ZBytes::from(put.payload),
@@ -183,6 +183,5 @@ fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Option
             source_info: del.source_info,
             stack: None,
         },
-        PushBody::Raw(_) => return None,
-    })
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_keyexpr::{Ke, KeyExpr};
-use weft_wire::{CongestionControl, Priority, Qos, Reliability, SourceInfo, Timestamp};
+use weft_wire::{CongestionControl, Priority, PushBody, Qos, Reliability, SourceInfo, Timestamp};
 
 pub use crate::select::SampleKind;
 
@@ -128,38 +128,38 @@ impl<'a> SampleView<'a> {
     /// The value; empty for a deletion.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
-        self.raw.payload.unwrap_or_default()
+        self.raw.payload().unwrap_or_default()
     }
 
     /// Put or delete.
     #[inline]
     pub const fn kind(&self) -> SampleKind {
-        if self.raw.payload.is_some() { SampleKind::Put } else { SampleKind::Delete }
+        if self.raw.payload().is_some() { SampleKind::Put } else { SampleKind::Delete }
     }
 
     /// How the payload is to be read. Allocates only for a schema that is not well known.
     pub fn encoding(&self) -> Encoding {
-        Encoding::received(self.raw.encoding)
+        Encoding::received(self.raw.encoding())
     }
 
     /// When it was published, if a node on its way stamps.
     pub const fn timestamp(&self) -> Option<Timestamp> {
-        self.raw.timestamp
+        self.raw.timestamp()
     }
 
     /// The priority it travelled with.
     pub const fn priority(&self) -> Priority {
-        self.raw.qos.priority()
+        self.raw.push.qos.priority()
     }
 
     /// What happened to it where there was no room.
     pub const fn congestion_control(&self) -> CongestionControl {
-        self.raw.qos.congestion_control()
+        self.raw.push.qos.congestion_control()
     }
 
     /// Whether it was sent without waiting for company.
     pub const fn express(&self) -> bool {
-        self.raw.qos.express()
+        self.raw.push.qos.express()
     }
 
     /// The channel it came on.
@@ -169,17 +169,25 @@ impl<'a> SampleView<'a> {
 
     /// What the publisher added.
     pub const fn attachment(&self) -> Option<&'a [u8]> {
-        self.raw.attachment
+        self.raw.attachment()
     }
 
     /// Who published it as which number, if the publisher said so.
     pub const fn source_info(&self) -> Option<SourceInfo> {
-        self.raw.source_info
+        self.raw.source_info()
     }
 
     /// What was recorded of it on its way, if its publisher had it recorded. Allocates if it was.
     pub fn timestamp_stack(&self) -> Option<TimestampStack> {
-        self.raw.ts_stack.and_then(TimestampStack::received)
+        self.raw.push.ts_stack.and_then(TimestampStack::received)
+    }
+
+    fn payload_to_keep(&self) -> ZBytes {
+        let payload = self.payload();
+        self.raw
+            .buffer
+            .and_then(|buffer| ZBytes::within(buffer, payload))
+            .unwrap_or_else(|| ZBytes::from(payload))
     }
 
     /// Lends a view of the same sample with another payload to `call`.
@@ -189,25 +197,30 @@ impl<'a> SampleView<'a> {
         encoding: &Encoding,
         call: impl FnOnce(&SampleView<'_>),
     ) {
-        let encoding = encoding.to_wire();
-        let raw = weft_runtime::SampleView { payload: Some(payload), encoding, ..*self.raw };
+        let mut push = *self.raw.push;
+        if let PushBody::Put(put) = &mut push.body {
+            put.payload = payload;
+            put.encoding = encoding.to_wire();
+        }
+        let raw = weft_runtime::SampleView { push: &push, buffer: None, ..*self.raw };
         call(&SampleView { raw: &raw, key: self.key });
     }
 
     /// A copy to keep. Payload and attachment are copied: up to 38 bytes into the sample, more to the
-    /// heap, with one allocation each.
+    /// heap, with one allocation each. The payload of a sample that came in fragments, because it is
+    /// longer than a batch, is not copied but shared with the receive buffer.
     pub fn to_sample(&self) -> Sample {
         Sample {
             key_expr: self.key.map_or_else(|| self.raw.key.clone(), Ke::to_owned),
-            payload: ZBytes::from(self.payload()),
+            payload: self.payload_to_keep(),
             kind: self.kind(),
             encoding: self.encoding(),
-            timestamp: self.raw.timestamp,
-            qos: self.raw.qos,
+            timestamp: self.raw.timestamp(),
+            qos: self.raw.push.qos,
             reliability: self.raw.reliability,
-            attachment: self.raw.attachment.map(ZBytes::from),
-            source_info: self.raw.source_info,
-            stack: TimestampStack::of(self.raw.ts_stack),
+            attachment: self.raw.attachment().map(ZBytes::from),
+            source_info: self.raw.source_info(),
+            stack: TimestampStack::of(self.raw.push.ts_stack),
         }
     }
 }

@@ -79,6 +79,16 @@ impl ZBytes {
         Self(Repr::Owned { owner, start, len })
     }
 
+    /// The bytes of `slice`, which is part of `buffer`, without copying them. `None` if it is not part
+    /// of it, or so little of it that it is better copied than pins the rest.
+    pub(crate) fn within(buffer: &Arc<Vec<u8>>, slice: &[u8]) -> Option<Self> {
+        let start = (slice.as_ptr() as usize).checked_sub(buffer.as_ptr() as usize)?;
+        let range = start..start.checked_add(slice.len())?;
+        let is_part = buffer.get(range.clone())?.as_ptr() == slice.as_ptr();
+        let is_much = slice.len() >= buffer.capacity() / 2;
+        (is_part && is_much).then(|| Self::from_owner(Arc::clone(buffer) as Arc<Owner>, range))
+    }
+
     /// Bytes of a constant, without copying them.
     pub fn from_static(bytes: &'static [u8]) -> Self {
         if bytes.len() <= INLINE_LEN_MAX {

@@ -70,13 +70,23 @@ impl Outside {
     }
 }
 
-impl Ports for Outside {
-    fn send(&mut self, face: FaceId, message: &NetworkMessage<'_>) {
+impl Outside {
+    /// A message for the neighbour behind `face`: returns what that neighbour reads.
+    pub(super) fn sent(
+        &mut self,
+        face: FaceId,
+        message: &(impl Encode + core::fmt::Debug),
+    ) -> NetworkMessage<'_> {
         assert!(self.faces.contains_key(&face), "{message:?} to {face:?}, which is not there");
         self.bytes.clear();
         message.encode(&mut self.bytes).expect("a vector is never full");
-        let (read, _) = NetworkMessage::decode_raw(&mut Reader::new(&self.bytes))
-            .expect("what we write can be read");
+        NetworkMessage::decode(&mut Reader::new(&self.bytes)).expect("what we write can be read")
+    }
+}
+
+impl Ports for Outside {
+    fn send(&mut self, face: FaceId, message: &NetworkMessage<'_>) {
+        let read = self.sent(face, message);
         assert_eq!(core::mem::discriminant(&read), core::mem::discriminant(message));
     }
 

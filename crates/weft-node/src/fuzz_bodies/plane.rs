@@ -46,7 +46,7 @@ impl Plane for FuzzPlane<'_> {
         for hop in &route.0.route.hops {
             assert_ne!(hop.face, face, "nobody gets back what it sent");
             let push = forwarded(sample.push, sample.raw_body, hop);
-            self.outside.send(hop.face, &NetworkMessage::Push(push));
+            self.outside.sent(hop.face, &push);
         }
     }
 

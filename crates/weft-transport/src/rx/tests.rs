@@ -58,14 +58,14 @@ fn read(half: &mut RxHalf, batch: &[u8]) -> Result<Vec<String>, RxError> {
     let mut items = half.batch(batch);
     while let Some(item) = items.next()? {
         seen.push(match item {
-            RxItem::Message { message: NetworkMessage::Push(push), raw_body, .. } => {
+            RxItem::Message { raw_body, .. } | RxItem::Sample { raw_body, .. } => {
+                let push = item.as_push().expect("only samples are sent here");
                 let PushBody::Put(put) = push.body else { panic!("not a put") };
                 assert!(raw_body.ends_with(put.payload));
                 String::from_utf8(put.payload.to_vec()).unwrap()
             }
             RxItem::KeepAlive => "keep-alive".to_string(),
             RxItem::Close { .. } => "close".to_string(),
-            item @ RxItem::Message { .. } => panic!("unexpected {item:?}"),
         });
     }
     Ok(seen)
@@ -113,7 +113,7 @@ fn the_channel_of_a_message_is_told() {
     let mut half = half();
     let batch = [vec![0x85, 0, 0x31, 1], push("x")].concat();
     let mut items = half.batch(&batch);
-    let Ok(Some(RxItem::Message { reliability, priority, .. })) = items.next() else {
+    let Ok(Some(RxItem::Sample { reliability, priority, .. })) = items.next() else {
         panic!("no message")
     };
     assert_eq!((reliability, priority), (Reliability::BestEffort, Priority::RealTime));
@@ -226,7 +226,7 @@ fn a_fragment_takes_the_rest_of_its_batch() {
     assert_eq!(text_of(&mut half, &swallowed), "");
     // What was put together is no message any more; the link stays.
     assert_eq!(text_of(&mut half, &fragment(0, 1, &[], tail)), "");
-    assert_eq!((half.discarded(), half.held(), half.assembled.capacity()), (1, 0, 0));
+    assert_eq!((half.discarded(), half.held(), half.assembled.as_ref()), (1, 0, None));
     assert_eq!(text_of(&mut half, &frame(2, "next")), "next");
 }
 
@@ -368,7 +368,7 @@ fn only_small_buffers_are_kept() {
         assert_eq!(text_of(&mut half, &fragment(MORE, sn, FIRST, head)), "");
         assert_eq!(text_of(&mut half, &fragment(0, sn + 1, &[], tail)), text);
         assert_eq!(half.reassembly.kept() > 0, kept);
-        assert_eq!(half.assembled.capacity(), 0);
+        assert_eq!(half.assembled, None);
         sn += 2;
     }
 }
@@ -377,4 +377,42 @@ fn only_small_buffers_are_kept() {
 fn an_idle_half_is_small() {
     assert!(size_of::<RxHalf>() <= 512, "{} bytes", size_of::<RxHalf>());
     assert_eq!(half().reassembly.kept(), 0);
+}
+
+/// Whether each sample of a batch is given as similar to the one before.
+fn similar_of(half: &mut RxHalf, batch: &[u8]) -> Vec<bool> {
+    let mut seen = Vec::new();
+    let mut items = half.batch(batch);
+    while let Some(item) = items.next().unwrap() {
+        let RxItem::Sample { similar, .. } = item else { panic!("unexpected {item:?}") };
+        seen.push(similar);
+    }
+    seen
+}
+
+#[test]
+fn a_sample_is_like_the_one_that_was_given_before() {
+    let mut half = half();
+    let batch = [frame(0, "a"), push("b"), frame(1, "c")].concat();
+    assert_eq!(similar_of(&mut half, &batch), [false, true, true]);
+    // What an old FRAME holds is not given, so nothing is like it.
+    let batch = [frame(2, "a"), frame(1, "old"), frame(3, "b"), push("c")].concat();
+    assert_eq!(similar_of(&mut half, &batch), [false, false, true]);
+}
+
+#[test]
+fn the_buffer_of_a_large_message_can_be_kept() {
+    let mut half = half();
+    let message = push(&"x".repeat(1_000));
+    let (head, tail) = message.split_at(500);
+    assert_eq!(text_of(&mut half, &fragment(MORE, 0, FIRST, head)), "");
+    let batch = fragment(0, 1, &[], tail);
+    let mut items = half.batch(&batch);
+    let Ok(Some(RxItem::Message { buffer: Some(buffer), .. })) = items.next() else {
+        panic!("no message")
+    };
+    let kept = Arc::clone(buffer);
+    assert_eq!(items.next(), Ok(None));
+    assert_eq!(*kept, message);
+    assert_eq!((half.reassembly.kept(), Arc::strong_count(&kept)), (0, 1));
 }

@@ -40,16 +40,24 @@ pub struct Put<'a> {
 }
 
 impl<'a> Put<'a> {
+    /// Decodes the rest of a body whose header was read; stores what lies between timestamp and payload,
+    /// where the caller may not need it.
     #[expect(
         clippy::inline_always,
         reason = "hot path: a sixth of the time when the message is used where it is decoded"
     )]
     #[inline(always)]
-    pub(super) fn decode(header: u8, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
+    pub(super) fn decode(
+        header: u8,
+        r: &mut Reader<'a>,
+        middle: &mut &'a [u8],
+    ) -> Result<Self, DecodeError> {
         let timestamp = decode_timestamp(header, r)?;
+        let start = r.pos();
         let encoding = if header & E == 0 { Encoding::DEFAULT } else { Encoding::decode(r)? };
         let exts = SampleExts::decode(header, PUT_ATTACHMENT, r)?;
         let SampleExts { source_info, attachment, unknown } = exts;
+        *middle = r.since(start);
         let payload = decode_payload(r)?;
         Ok(Self { timestamp, encoding, source_info, attachment, unknown, payload })
     }
@@ -93,6 +101,27 @@ pub struct Del<'a> {
     pub unknown: UnknownExts<'a>,
 }
 
+impl<'a> Put<'a> {
+    /// Decodes another PUT into this one, whose header and `middle` it shares: only timestamp and payload are
+    /// read. Returns false if the middle is another one; then the body is to be decoded as a whole.
+    #[inline]
+    pub(crate) fn decode_similar(
+        &mut self,
+        header: u8,
+        r: &mut Reader<'a>,
+        middle: &[u8],
+    ) -> Result<bool, DecodeError> {
+        if header & T != 0 {
+            self.timestamp = Some(Timestamp::decode(r)?);
+        }
+        if !middle.is_empty() && !r.skip(middle) {
+            return Ok(false);
+        }
+        self.payload = decode_payload(r)?;
+        Ok(true)
+    }
+}
+
 impl<'a> Del<'a> {
     #[inline]
     pub(super) fn decode(header: u8, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
@@ -119,6 +148,12 @@ impl Encode for Del<'_> {
         chain.zbuf(DEL_ATTACHMENT, self.attachment, sink)?;
         self.unknown.encode(&mut chain, sink)
     }
+}
+
+/// The header of a PUT that gets a timestamp.
+#[inline]
+pub(crate) const fn put_timestamped(header: u8) -> u8 {
+    header | T
 }
 
 #[inline]

@@ -154,6 +154,14 @@ impl<'a> Reader<'a> {
         Ok(slice)
     }
 
+    /// Moves on if the next bytes are `expected`. Returns whether they are.
+    #[inline]
+    pub(crate) fn skip(&mut self, expected: &[u8]) -> bool {
+        let found = self.rest().starts_with(expected);
+        self.pos += if found { expected.len() } else { 0 };
+        found
+    }
+
     /// Bytes behind their length, which is at most `max`.
     #[inline]
     pub fn zslice(&mut self, max: u64, field: &'static str) -> Result<&'a [u8], DecodeError> {

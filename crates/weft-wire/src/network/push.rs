@@ -10,13 +10,18 @@
 //! ~  PUT or DEL   ~
 //! ```
 
+mod decoder;
+mod routed;
+
+pub use decoder::PushDecoder;
+pub use routed::RoutedPush;
+
 use super::{
     common::{Common, NODE_ID, TS_STACK, node_id_value},
     message_id,
 };
 use crate::{
-    Decode, DecodeError, Del, Encode, NoSpace, PushBody, Put, Qos, Reader, Sink, Timestamp,
-    WireExpr,
+    DecodeError, Del, Encode, NoSpace, PushBody, Put, Qos, Reader, Sink, Timestamp, WireExpr,
     ext::{self, ChainWriter},
 };
 
@@ -52,6 +57,15 @@ impl<'a> Push<'a> {
         Self::new(wire_expr, PushBody::Put(Put { payload, ..Put::default() }))
     }
 
+    /// The same with this timestamp, if it is a PUT.
+    #[must_use]
+    pub fn stamped(mut self, timestamp: Timestamp) -> Self {
+        if let PushBody::Put(put) = &mut self.body {
+            put.timestamp = Some(timestamp);
+        }
+        self
+    }
+
     /// A deletion with all else at its default.
     #[inline]
     #[must_use]
@@ -67,7 +81,7 @@ impl<'a> Push<'a> {
     pub(super) fn decode(
         header: u8,
         r: &mut Reader<'a>,
-        raw_body: &mut &'a [u8],
+        parts: &mut Parts<'a>,
     ) -> Result<Self, DecodeError> {
         let wire_expr = WireExpr::decode(header, r)?;
         let mut common = Common::default();
@@ -82,16 +96,50 @@ impl<'a> Push<'a> {
             Ok(true)
         })?;
         let start = r.pos();
-        let body = PushBody::decode(r)?;
-        *raw_body = r.since(start);
+        let body = PushBody::decode_with(r, &mut parts.middle)?;
+        parts.body = r.since(start);
         let Common { qos, timestamp } = common;
         Ok(Self { wire_expr, qos, timestamp, node_id, ts_stack, body })
     }
 }
 
+/// Where in the bytes of a message some of its parts are.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Parts<'a> {
+    /// The body.
+    pub(super) body: &'a [u8],
+    /// Of a PUT, what lies between timestamp and payload.
+    pub(super) middle: &'a [u8],
+}
+
 impl Encode for Push<'_> {
     #[inline]
     fn encode<'a, S: Sink<'a> + ?Sized>(&'a self, sink: &mut S) -> Result<(), NoSpace> {
+        let Self { wire_expr, qos, timestamp, node_id, ts_stack, body } = self;
+        let head = Head {
+            wire_expr,
+            qos: *qos,
+            timestamp: *timestamp,
+            node_id: *node_id,
+            ts_stack: *ts_stack,
+        };
+        head.encode(sink)?;
+        body.encode(sink)
+    }
+}
+
+/// All of a message but its body.
+struct Head<'a> {
+    wire_expr: &'a WireExpr<'a>,
+    qos: Qos,
+    timestamp: Option<Timestamp>,
+    node_id: u16,
+    ts_stack: Option<&'a [u8]>,
+}
+
+impl<'a> Head<'a> {
+    #[inline]
+    fn encode<S: Sink<'a> + ?Sized>(self, sink: &mut S) -> Result<(), NoSpace> {
         let common = Common { qos: self.qos, timestamp: self.timestamp };
         let exts =
             common.count() + usize::from(self.node_id != 0) + usize::from(self.ts_stack.is_some());
@@ -103,6 +151,6 @@ impl Encode for Push<'_> {
             chain.z64(NODE_ID, node_id_value(self.node_id), sink)?;
             chain.zbuf(TS_STACK, self.ts_stack, sink)?;
         }
-        self.body.encode(sink)
+        Ok(())
     }
 }

@@ -4,7 +4,8 @@ use core::num::NonZeroU32;
 
 use super::*;
 use crate::{
-    DecodeError, ErrReply, Mapping, PushBody, Query, RequestBody, Timestamp, WireExpr,
+    DecodeError, ErrReply, Mapping, PushBody, Put, Query, RequestBody, Timestamp, WireExpr,
+    ZenohId,
     testing::{decoded, encoded},
 };
 
@@ -237,6 +238,35 @@ fn a_raw_body_is_written_as_it_is() {
     let raw = Request { body: RequestBody::Raw(b"\x43\x03x=1"), ..request };
     assert_eq!(encoded(&raw), encoded(&request));
     let push = Push::put(WireExpr::full("a"), b"hi");
-    let raw = Push { body: PushBody::Raw(b"\x01\x02hi"), ..push };
-    assert_eq!(encoded(&raw), encoded(&push));
+    let forwarded = forwarded(&push, b"\x01\x02hi");
+    assert_eq!(encoded(&forwarded), encoded(&push));
+}
+
+fn forwarded<'a>(push: &'a Push<'a>, raw_body: &'a [u8]) -> RoutedPush<'a> {
+    let Push { wire_expr, qos, node_id, .. } = *push;
+    let raw_body = Some(raw_body);
+    RoutedPush { push, raw_body, wire_expr, qos, node_id, timestamp: None }
+}
+
+#[test]
+fn a_forwarded_put_gets_a_timestamp_or_another_one() {
+    let id = ZenohId::from_le_bytes(&[1, 2]).unwrap();
+    let body = |time: Option<u64>| {
+        let timestamp = time.map(|time| Timestamp::new(time, id));
+        let attachment = Some(&b"beside"[..]);
+        PushBody::Put(Put { timestamp, attachment, payload: b"value", ..Put::default() })
+    };
+    let expected = Push::new(WireExpr::full("a"), body(Some(1 << 40)));
+    for before in [None, Some(7)] {
+        let push = Push { body: body(before), ..expected };
+        let raw_body = encoded(&push.body);
+        let timestamp = Some(Timestamp::new(1 << 40, id));
+        let forwarded = RoutedPush { timestamp, ..forwarded(&push, &raw_body) };
+        assert_eq!(encoded(&forwarded), encoded(&expected));
+    }
+    // A deletion keeps what it has.
+    let push = Push::del(WireExpr::full("a"));
+    let raw_body = encoded(&push.body);
+    let timestamp = Some(Timestamp::new(1, id));
+    assert_eq!(encoded(&RoutedPush { timestamp, ..forwarded(&push, &raw_body) }), encoded(&push));
 }

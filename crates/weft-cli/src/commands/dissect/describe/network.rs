@@ -227,7 +227,6 @@ fn sample(record: Record, body: &PushBody<'_>) -> Record {
             let record = stamped(record.text("kind", "delete"), del.timestamp);
             attached(record, del.source_info, del.attachment, &del.unknown)
         }
-        PushBody::Raw(_) => record,
     }
 }
 
