@@ -5,14 +5,14 @@
 //! somebody writes, others only append, and the writer takes their bytes along. A thread that sends
 //! in a tight loop would make one system call per message that way; so after a few messages in
 //! quick succession the link is in *burst* mode: messages are only appended, a full buffer is
-//! written by whoever fills it, and the service thread writes what is left every [`BURST_TICK`].
-//! When a tick finds nothing to write, the burst is over.
+//! written by whoever fills it, and the service thread looks every [`BURST_TICK`] or two whether
+//! something was left, and writes it. When a tick finds nothing at all, the burst is over.
 //!
 //! ```text
 //!            push                    push, quickly                 push
 //!   idle ----------> write inline -------------------> burst --------------> append only
 //!    ^                                                   |   buffer full: whoever filled it writes
-//!    '------- a tick of the service finds nothing <------'   each tick: the service writes
+//!    '------- a tick of the service finds nothing <------'   a tick finds old bytes: the service writes
 //! ```
 //!
 //! Cost of a message in steady state: one lock, one copy (the encoding), no allocation; a clock
@@ -39,8 +39,11 @@ const BURST_GAP_NS: u64 = 1_000;
 const BURST_RUN: u32 = 8;
 /// In a burst, bytes that whoever appended the last of them writes at once.
 const BURST_FLUSH_LEN: usize = 48 * 1024;
-/// In a burst, how often the service thread writes what is left.
+/// In a burst, how often the service thread looks whether it has to write what is left.
 pub(crate) const BURST_TICK: Duration = Duration::from_micros(50);
+/// Bytes that must have come since the last look for it to be left to whoever appends them: at this rate
+/// the buffer is full after six more.
+const BURST_GROWTH: usize = BURST_FLUSH_LEN / 6;
 /// Chunks that one thread writes before it leaves the rest to the service thread.
 const CHUNKS_PER_TURN: usize = 32;
 
@@ -127,6 +130,8 @@ struct State {
     waiters: u32,
     /// How often something was written: as long as it grows, the neighbour is not unresponsive.
     progress: u64,
+    /// `progress` and the bytes that were queued at the last tick of a burst.
+    last_look: (u64, usize),
     /// Droppable messages of these priorities are dropped without a wait until something was
     /// written.
     congested: u8,
@@ -164,6 +169,7 @@ impl Sender {
                 last_write_ns: 0,
                 waiters: 0,
                 progress: 0,
+                last_look: (0, 0),
                 congested: 0,
                 first_waits: 0,
             }),
@@ -184,7 +190,7 @@ impl Sender {
     pub(crate) fn send<M: Encode>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
         let mut state = self.lock();
         if state.push(message, qos).is_ok() {
-            self.after_send(state, qos.express);
+            self.after_send(state, qos);
             return Sent::Queued;
         }
         drop(state);
@@ -206,7 +212,7 @@ impl Sender {
                     sent
                 }
             };
-            self.after_send(state, qos.express);
+            self.after_send(state, qos);
         });
         sent
     }
@@ -344,34 +350,46 @@ impl Sender {
         self.write(state);
     }
 
-    /// One tick of a burst; returns false when the burst is over: nothing is left, or the socket is
-    /// full and the next write comes when it is not.
-    pub(crate) fn burst_tick(self: &Arc<Self>) -> bool {
+    /// One tick of a burst: writes what is left behind, but does not get in the way of a thread that
+    /// fills one buffer after the other and writes them itself.
+    pub(crate) fn burst_tick(self: &Arc<Self>) -> Tick {
         let mut state = self.lock();
         let empty = state.half.is_empty() && state.partial.is_none() && !state.writing;
         if empty || state.blocked {
+            // If the socket is full, the next write comes when it is not.
             state.burst = false;
             state.run = 0;
-            return false;
+            return Tick::Over;
+        }
+        let look = (state.progress, state.half.pending_bytes());
+        let (progress, pending) = std::mem::replace(&mut state.last_look, look);
+        if look.0 != progress || look.1 >= pending + BURST_GROWTH {
+            return Tick::Fed;
         }
         self.write(state);
-        true
+        Tick::Wrote
     }
 
     /// Decides who writes what was just appended.
     #[inline]
-    fn after_send<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>, express: bool) {
+    fn after_send<'a>(self: &'a Arc<Self>, state: MutexGuard<'a, State>, qos: SendQos) {
         if state.writing || state.blocked {
             return;
         }
-        if express {
-            return self.write(state);
-        }
-        if state.burst {
-            if state.half.pending_bytes() >= BURST_FLUSH_LEN {
+        if state.burst && !qos.express {
+            if state.half.pending_bytes_of(qos.priority) >= BURST_FLUSH_LEN {
                 self.write(state);
             }
             return;
+        }
+        self.after_lone(state, qos.express);
+    }
+
+    /// The rest of [`Sender::after_send`]: not in a burst.
+    #[inline(never)]
+    fn after_lone<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>, express: bool) {
+        if express {
+            return self.write(state);
         }
         let quick = now_ns().saturating_sub(state.last_write_ns) < BURST_GAP_NS;
         state.run = if quick { state.run + 1 } else { 0 };
@@ -443,6 +461,17 @@ impl Sender {
             self.service.burst(Arc::clone(self));
         }
     }
+}
+
+/// What a tick of a burst has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tick {
+    /// The burst is over.
+    Over,
+    /// Whoever sends also writes, at present.
+    Fed,
+    /// Something had been left and was written.
+    Wrote,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::duty::Looks;
 use crate::poll::{Events, Poller};
 use crate::reserve::{Errand, Reserve};
 use crate::scout::ScoutSockets;
-use crate::sender::{BURST_TICK, Sender};
+use crate::sender::{BURST_TICK, Sender, Tick};
 use crate::shared::Shared;
 
 /// How long accepting pauses when the process has no descriptor left.
@@ -162,6 +162,7 @@ impl ServiceHandle {
         }
         let mut events = Events::new();
         let mut bursting: Vec<Arc<Sender>> = Vec::new();
+        let mut tick = BURST_TICK;
         let mut ready = Vec::new();
         let mut watch = Watch::default();
         let mut accept_paused_until_us = None;
@@ -176,7 +177,7 @@ impl ServiceHandle {
             let timeout = if bursting.is_empty() {
                 (due_us != u64::MAX).then(|| Duration::from_micros(due_us.saturating_sub(now_us())))
             } else {
-                Some(BURST_TICK)
+                Some(tick)
             };
             ready.clear();
             if inner.poller.wait(&mut events, timeout, |token| ready.push(token)).is_err() {
@@ -213,7 +214,14 @@ impl ServiceHandle {
                     accept_paused_until_us = Some(now_us() + ACCEPT_PAUSE.as_micros() as u64);
                 }
             }
-            bursting.retain(Sender::burst_tick);
+            tick = 2 * BURST_TICK;
+            bursting.retain(|sender| {
+                let found = sender.burst_tick();
+                if found == Tick::Wrote {
+                    tick = BURST_TICK;
+                }
+                found != Tick::Over
+            });
             if accept_paused_until_us.is_some_and(|until_us| until_us <= now_us()) {
                 accept_paused_until_us = None;
                 for (index, listener) in listeners.iter().enumerate() {

@@ -375,6 +375,13 @@ impl TxHalf {
         self.lanes.iter().map(Lane::len).sum()
     }
 
+    /// Of these, the bytes in the lane of this priority.
+    #[inline]
+    #[must_use]
+    pub fn pending_bytes_of(&self, priority: Priority) -> usize {
+        self.lanes[self.lane_of(priority)].len()
+    }
+
     /// Totals since the start.
     #[must_use]
     pub fn stats(&self) -> TxStats {

@@ -41,7 +41,7 @@ impl Sender {
         let wait = move || {
             let state = place.sender.lock();
             let (state, _) = place.sender.push_slowly(state, &copy, blocking, PushError::Full);
-            place.sender.after_send(state, qos.express);
+            place.sender.after_send(state, qos);
         };
         let started = self.service.errands().run("weft-first", Box::new(wait));
         if let Err(error) = &started {
