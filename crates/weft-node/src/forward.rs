@@ -6,7 +6,7 @@
 use weft_routing::Hop;
 use weft_wire::{Push, Put, RoutedPush, Timestamp};
 
-use crate::hlc::{Hlc, TooFarAhead};
+use crate::hlc::{BatchStamps, Hlc, TooFarAhead};
 
 /// `push` as it goes along a hop of its route, with its body as received.
 #[inline]
@@ -29,13 +29,19 @@ pub enum Stamped {
 
 /// Checks or adds a PUT's timestamp. DEL is never stamped on the way (02 §4.5).
 #[inline]
-pub fn stamp_put(put: &Put<'_>, hlc: &Hlc, wall_ntp64: u64, drop_future: bool) -> Stamped {
+pub fn stamp_put(
+    put: &Put<'_>,
+    hlc: &Hlc,
+    stamps: &mut BatchStamps,
+    wall_ntp64: impl Fn() -> u64,
+    drop_future: bool,
+) -> Stamped {
     match put.timestamp {
-        None => Stamped::New(hlc.stamp(wall_ntp64)),
-        Some(stamp) => match hlc.observe(wall_ntp64, stamp) {
+        None => Stamped::New(stamps.stamp(hlc, wall_ntp64)),
+        Some(stamp) => match stamps.observe(hlc, &wall_ntp64, stamp) {
             Ok(()) => Stamped::Kept,
             Err(refused) if drop_future => Stamped::Refused(refused),
-            Err(_) => Stamped::New(hlc.stamp(wall_ntp64)),
+            Err(_) => Stamped::New(stamps.stamp(hlc, wall_ntp64)),
         },
     }
 }

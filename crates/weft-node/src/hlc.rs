@@ -43,14 +43,19 @@ impl Hlc {
 
     /// A stamp greater than all before. Cost: one compare-and-swap.
     pub fn stamp(&self, wall_ntp64: u64) -> Timestamp {
+        Timestamp { time: self.reserve(wall_ntp64, 1), id: self.id }
+    }
+
+    /// The times of `count` stamps in a row, greater than all before: returns the first.
+    fn reserve(&self, wall_ntp64: u64, count: u64) -> u64 {
         let now = wall_ntp64 & !COUNTER_MASK;
-        let next = |last: u64| if now > (last & !COUNTER_MASK) { now } else { last + 1 };
+        let first = |last: u64| if now > (last & !COUNTER_MASK) { now } else { last + 1 };
         let mut last = self.last.load(Ordering::Relaxed);
         loop {
-            let time = next(last);
-            match self.last.compare_exchange_weak(last, time, Ordering::Relaxed, Ordering::Relaxed)
-            {
-                Ok(_) => return Timestamp { time, id: self.id },
+            let time = first(last);
+            let end = time + count - 1;
+            match self.last.compare_exchange_weak(last, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return time,
                 Err(seen) => last = seen,
             }
         }
@@ -65,6 +70,50 @@ impl Hlc {
         }
         self.last.fetch_max(stamp.time, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+/// Stamps for what one batch brings: one reading of the wall clock, and one compare-and-swap for many.
+///
+/// A stamp stays greater than those of whatever came before the batch, because nothing is reserved
+/// earlier, and after [`BatchStamps::observe`] nothing that was reserved before is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchStamps {
+    wall_ntp64: Option<u64>,
+    /// The next reserved time; none is left if it is `end`.
+    next: u64,
+    end: u64,
+}
+
+impl BatchStamps {
+    /// Stamps that are reserved at once.
+    const RESERVED: u64 = 64;
+
+    fn wall(&mut self, wall_ntp64: impl FnOnce() -> u64) -> u64 {
+        *self.wall_ntp64.get_or_insert_with(wall_ntp64)
+    }
+
+    /// The next stamp.
+    #[inline]
+    pub fn stamp(&mut self, hlc: &Hlc, wall_ntp64: impl FnOnce() -> u64) -> Timestamp {
+        if self.next == self.end {
+            self.next = hlc.reserve(self.wall(wall_ntp64), Self::RESERVED);
+            self.end = self.next + Self::RESERVED;
+        }
+        let time = self.next;
+        self.next += 1;
+        Timestamp { time, id: hlc.id }
+    }
+
+    /// As [`Hlc::observe`].
+    pub fn observe(
+        &mut self,
+        hlc: &Hlc,
+        wall_ntp64: impl FnOnce() -> u64,
+        stamp: Timestamp,
+    ) -> Result<(), TooFarAhead> {
+        self.next = self.end;
+        hlc.observe(self.wall(wall_ntp64), stamp)
     }
 }
 
@@ -86,6 +135,26 @@ mod tests {
             last = stamp;
         }
         assert_eq!(last, 3 << 32);
+    }
+
+    #[test]
+    fn stamps_of_a_batch_grow_beside_others_and_follow_what_is_received() {
+        let hlc = clock();
+        let now = || 100 << 32;
+        let (mut one, mut other) = (BatchStamps::default(), BatchStamps::default());
+        let mut all = std::collections::BTreeSet::new();
+        let mut last = [0; 2];
+        for _ in 0..200 {
+            for (stamps, last) in [&mut one, &mut other].into_iter().zip(&mut last) {
+                let time = stamps.stamp(&hlc, now).time;
+                assert!(time > *last && all.insert(time), "{time}");
+                *last = time;
+            }
+        }
+        let near = Timestamp { time: (100 << 32) + (1 << 30), id: hlc.id };
+        assert_eq!(one.observe(&hlc, now, near), Ok(()));
+        assert!(one.stamp(&hlc, now).time > near.time);
+        assert!(BatchStamps::default().stamp(&hlc, now).time > near.time);
     }
 
     #[test]

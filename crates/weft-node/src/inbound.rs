@@ -10,8 +10,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use weft_transport::{RxError, RxHalf, RxItem};
-use weft_wire::{CloseReason, NetworkMessage, Push, Reliability, WireExpr};
+use weft_transport::{RxBatch, RxError, RxHalf, RxItem};
+use weft_wire::{CloseReason, NetworkMessage, Push, Reader, Reliability, WireExpr};
 
 use crate::FaceId;
 use crate::cache::{ExprCache, Place};
@@ -48,6 +48,34 @@ pub struct Arrival<'a> {
     pub buffer: Option<&'a Arc<Vec<u8>>>,
 }
 
+/// Samples that follow one another in a batch, with the same key, node id, QoS and channel.
+pub struct Row<'i, 'r, 'b> {
+    items: &'i mut RxBatch<'r, 'b>,
+    reliability: Reliability,
+    error: Option<RxError>,
+}
+
+impl Row<'_, '_, '_> {
+    /// The present one.
+    #[inline]
+    pub fn sample(&self) -> Arrival<'_> {
+        let (push, raw_body) = self.items.sample();
+        Arrival { push, raw_body, reliability: self.reliability, buffer: None }
+    }
+
+    /// Goes on to the next one, if there is one.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        match self.items.next_similar() {
+            Ok(next) => next.is_some(),
+            Err(error) => {
+                self.error = Some(error);
+                false
+            }
+        }
+    }
+}
+
 /// Where [`Inbound`] takes what it reads.
 pub trait Plane {
     /// The route of a sample, as this plane likes to have it.
@@ -59,6 +87,13 @@ pub trait Plane {
 
     /// Delivers a sample.
     fn deliver(&mut self, face: FaceId, route: &Self::Route, sample: Arrival<'_>);
+
+    /// Delivers the present sample of a row and as many more of it as it likes; the others come again.
+    /// Cheaper than one by one where samples only pass through.
+    #[inline]
+    fn deliver_row(&mut self, face: FaceId, route: &Self::Route, row: &mut Row<'_, '_, '_>) {
+        self.deliver(face, route, row.sample());
+    }
 
     /// Handles any other message. Returns true if an expression id of this neighbour changed its
     /// meaning.
@@ -90,25 +125,22 @@ impl<R: CachedRoute + Clone> Inbound<R> {
         let mut latest = None;
         while let Some(item) = items.next()? {
             match item {
-                RxItem::Sample { reliability, push, raw_body, similar, .. } => {
-                    let arrival = Arrival { push, raw_body, reliability, buffer: None };
+                RxItem::Sample { reliability, similar, .. } => {
                     let known = if similar { latest } else { None };
-                    latest = sample(*face, routes, known, arrival, plane);
-                }
-                RxItem::Message {
-                    reliability,
-                    message: NetworkMessage::Push(push),
-                    raw_body,
-                    buffer,
-                    ..
-                } => {
-                    let arrival = Arrival { push: &push, raw_body, reliability, buffer };
-                    sample(*face, routes, None, arrival, plane);
+                    let mut row = Row { items: &mut items, reliability, error: None };
+                    latest = deliver_row(*face, routes, known, &mut row, plane);
+                    if let Some(error) = row.error {
+                        return Err(error);
+                    }
                 }
                 RxItem::Message { message, raw_body, .. } => {
-                    if plane.control(*face, &message, raw_body) {
+                    if plane.control(*face, message, raw_body) {
                         routes.clear();
                     }
+                    latest = None;
+                }
+                RxItem::Assembled { reliability, bytes, .. } => {
+                    assembled(*face, routes, reliability, bytes, plane)?;
                     latest = None;
                 }
                 RxItem::KeepAlive => {}
@@ -124,27 +156,62 @@ impl<R: CachedRoute + Clone> Inbound<R> {
     }
 }
 
-/// Delivers a sample whose route is at `known`, if that is known. Returns where it is.
+/// Delivers at least the first sample of a row, whose route is at `known`, if that is known. Returns where
+/// it is.
 #[inline]
-fn sample<P: Plane>(
+fn deliver_row<P: Plane>(
     face: FaceId,
     routes: &mut ExprCache<P::Route>,
     known: Option<Place>,
-    arrival: Arrival<'_>,
+    row: &mut Row<'_, '_, '_>,
     plane: &mut P,
 ) -> Option<Place> {
-    let Push { wire_expr: expr, node_id, .. } = *arrival.push;
+    let Push { wire_expr: expr, node_id, .. } = *row.sample().push;
     let place = known.or_else(|| routes.locate(expr, node_id));
     if let Some(place) = place
         && let Some(route) = routes.at(place)
         && !route.is_stale()
     {
-        plane.deliver(face, route, arrival);
+        plane.deliver_row(face, route, row);
         return Some(place);
+    }
+    deliver(face, routes, row.sample(), plane);
+    None
+}
+
+/// Handles a message that came in fragments.
+fn assembled<P: Plane>(
+    face: FaceId,
+    routes: &mut ExprCache<P::Route>,
+    reliability: Reliability,
+    bytes: &Arc<Vec<u8>>,
+    plane: &mut P,
+) -> Result<(), RxError> {
+    let (message, raw_body) = NetworkMessage::decode_raw(&mut Reader::new(bytes))?;
+    if let NetworkMessage::Push(push) = &message {
+        let sample = Arrival { push, raw_body, reliability, buffer: Some(bytes) };
+        deliver(face, routes, sample, plane);
+    } else if plane.control(face, &message, raw_body) {
+        routes.clear();
+    }
+    Ok(())
+}
+
+/// Delivers a sample whose route has to be looked up.
+fn deliver<P: Plane>(
+    face: FaceId,
+    routes: &mut ExprCache<P::Route>,
+    sample: Arrival<'_>,
+    plane: &mut P,
+) {
+    let Push { wire_expr: expr, node_id, .. } = *sample.push;
+    if let Some(route) = routes.locate(expr, node_id).and_then(|place| routes.at(place))
+        && !route.is_stale()
+    {
+        return plane.deliver(face, route, sample);
     }
     if let Some(route) = plane.route(face, node_id, expr) {
         routes.insert(expr, node_id, route.clone(), route.held_len());
-        plane.deliver(face, &route, arrival);
+        plane.deliver(face, &route, sample);
     }
-    None
 }

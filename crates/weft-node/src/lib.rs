@@ -47,8 +47,8 @@ pub use config::{AutoConnect, Backoff, DialTarget, NodeConfig, Retry, ScoutingCo
 pub use consolidate::Consolidator;
 pub use dialer::DialId;
 pub use forward::{Stamped, forwarded, stamp_put};
-pub use hlc::{Hlc, TooFarAhead};
-pub use inbound::{Arrival, CachedRoute, Inbound, Plane};
+pub use hlc::{BatchStamps, Hlc, TooFarAhead};
+pub use inbound::{Arrival, CachedRoute, Inbound, Plane, Row};
 pub use intercept::{AcceptedReply, NodeRoute, QueryHop, QueryPlan};
 pub use links::{LinkId, LinkInit, LinkOrigin, NeighbourInfo};
 pub use node::{Node, NodeFootprint};

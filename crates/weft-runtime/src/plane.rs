@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use weft_node::{Arrival, FaceId, Plane, Stamped, stamp_put};
+use weft_keyexpr::KeyExpr;
+use weft_node::{Arrival, BatchStamps, FaceId, Plane, Row, Stamped, stamp_put};
 use weft_wire::{
     InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, RoutedPush, Timestamp, WireExpr,
 };
 
 use crate::clock::{now_us, wall_ntp64};
 use crate::duty::Post;
-use crate::route::{Route, SampleView};
+use crate::route::{Route, RouteHop, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
 use crate::transport::Transport;
@@ -58,15 +59,17 @@ fn new_mark() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Samples that are appended under one lock: about a microsecond's worth, in which others wait for it.
+const ROW_MAX: u32 = 32;
+
 /// Handles what one link delivers in one turn, on the thread of `post`.
 pub(crate) struct RuntimePlane<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) post: &'a Post,
     /// To be flushed after the turn.
     pub(crate) dirty: &'a mut Dirty,
-    /// The wall clock since the batch began, once it was needed: samples of a batch need no reading
-    /// each.
-    pub(crate) wall_ntp64: Option<u64>,
+    /// For samples of the present batch.
+    pub(crate) stamps: BatchStamps,
 }
 
 impl RuntimePlane<'_> {
@@ -137,21 +140,7 @@ impl RuntimePlane<'_> {
             changed = Push { qos, ..*push };
             push = &changed;
         }
-        let stamped = match (&push.body, &self.shared.hlc) {
-            (PushBody::Put(put), Some(hlc)) => {
-                let wall = *self.wall_ntp64.get_or_insert_with(wall_ntp64);
-                stamp_put(put, hlc, wall, self.shared.drop_future_timestamp)
-            }
-            _ => Stamped::Kept,
-        };
-        let timestamp = match stamped {
-            Stamped::Kept => None,
-            Stamped::New(timestamp) => Some(timestamp),
-            Stamped::Refused(refused) => {
-                tracing::debug!(key = %route.key, %refused, "dropping a sample");
-                return;
-            }
-        };
+        let Ok(timestamp) = self.stamp(&route.key, push) else { return };
         let sample = Arrival { push, ..sample };
         self.forward(route, sample, timestamp);
         if !route.locals.is_empty() {
@@ -159,10 +148,68 @@ impl RuntimePlane<'_> {
             self.deliver_locally(route, Arrival { push, ..sample });
         }
     }
+
+    /// The timestamp that a sample gets here, if any. An error drops it.
+    #[inline]
+    fn stamp(&mut self, key: &KeyExpr, push: &Push<'_>) -> Result<Option<Timestamp>, ()> {
+        let (PushBody::Put(put), Some(hlc)) = (&push.body, &self.shared.hlc) else {
+            return Ok(None);
+        };
+        let drop_future = self.shared.drop_future_timestamp;
+        match stamp_put(put, hlc, &mut self.stamps, wall_ntp64, drop_future) {
+            Stamped::Kept => Ok(None),
+            Stamped::New(timestamp) => Ok(Some(timestamp)),
+            Stamped::Refused(refused) => {
+                tracing::debug!(%key, %refused, "dropping a sample");
+                Err(())
+            }
+        }
+    }
+
+    /// Appends samples that go to one neighbour and nowhere else, several under one lock.
+    #[inline]
+    fn forward_row(&mut self, route: &Route, hop: &RouteHop, row: &mut Row<'_, '_, '_>) {
+        let Arrival { push, reliability, .. } = row.sample();
+        let (qos, sent) = (push.qos, SendQos::new(push.qos, reliability));
+        self.dirty.touch(&hop.transport);
+        let mut appender = hop.transport.sender.appender();
+        for left in (0..ROW_MAX).rev() {
+            let Arrival { push, raw_body, .. } = row.sample();
+            if let Ok(timestamp) = self.stamp(&route.key, push) {
+                let message = RoutedPush { timestamp, ..hop.message(push, Some(raw_body), qos) };
+                if !appender.append(&message, sent) {
+                    drop(appender);
+                    hop.transport.sender.append(&message, sent, || self.dirty.flush());
+                    self.dirty.touch(&hop.transport);
+                    return;
+                }
+            }
+            if left == 0 || !row.advance() {
+                return;
+            }
+        }
+    }
 }
 
 impl Plane for RuntimePlane<'_> {
     type Route = Arc<Route>;
+
+    #[inline]
+    fn deliver_row(&mut self, face: FaceId, route: &Arc<Route>, row: &mut Row<'_, '_, '_>) {
+        let Arrival { push, .. } = row.sample();
+        match &*route.hops {
+            [hop]
+                if route.locals.is_empty()
+                    && route.gate.is_none()
+                    && hop.gate.is_none()
+                    && push.ts_stack.is_none()
+                    && !push.qos.express() =>
+            {
+                self.forward_row(route, hop, row);
+            }
+            _ => self.deliver(face, route, row.sample()),
+        }
+    }
 
     fn route(&mut self, face: FaceId, node_id: u16, expr: WireExpr<'_>) -> Option<Arc<Route>> {
         self.shared.received_route(face, node_id, expr)

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use weft_node::BatchStamps;
 use weft_transport::{Decompressor, next_batch};
 
 use crate::cell::LinkCell;
@@ -53,7 +54,7 @@ enum End {
 pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Reading<'_>) {
     let mut tail = cell.tail.lock().unwrap_or_else(PoisonError::into_inner);
     let Reading { post, buffer, decompressor, dirty } = reading;
-    let mut plane = RuntimePlane { shared, post, dirty, wall_ntp64: None };
+    let mut plane = RuntimePlane { shared, post, dirty, stamps: BatchStamps::default() };
     let mut held = tail.len();
     buffer[..held].copy_from_slice(&tail);
     tail.clear();
@@ -139,7 +140,7 @@ fn take_messages(
             None => batch,
             Some(max) => decompressor.batch(batch, max)?,
         };
-        plane.wall_ntp64 = None;
+        plane.stamps = BatchStamps::default();
         inbound.batch(content, plane)
     };
     let mut taken = 0;

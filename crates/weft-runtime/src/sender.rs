@@ -245,6 +245,12 @@ impl Sender {
         }
     }
 
+    /// For messages that [`Sender::flush`] will send, a few of them under one lock.
+    #[inline]
+    pub(crate) fn appender(&self) -> Appender<'_> {
+        Appender(self.lock())
+    }
+
     /// Queues a control message: never waits, whatever the socket does.
     pub(crate) fn append_control<M: Encode>(&self, message: &M) -> Sent {
         let mut state = self.lock();
@@ -460,6 +466,17 @@ impl Sender {
             drop(state);
             self.service.burst(Arc::clone(self));
         }
+    }
+}
+
+/// A sender that is locked: not to be held for more than a few microseconds.
+pub(crate) struct Appender<'a>(MutexGuard<'a, State>);
+
+impl Appender<'_> {
+    /// Appends a message that is not express, if there is room. Returns whether.
+    #[inline]
+    pub(crate) fn append<M: Encode>(&mut self, message: &M, qos: SendQos) -> bool {
+        self.0.push(message, qos).is_ok()
     }
 }
 

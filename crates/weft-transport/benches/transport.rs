@@ -185,7 +185,7 @@ fn count_messages(rx: &mut RxHalf, batch: &[u8]) -> usize {
     let mut items = rx.batch(batch);
     let mut count = 0;
     while let Some(item) = items.next().unwrap() {
-        if let Some(push) = item.as_push() {
+        if let Some(push) = item.to_push() {
             assert_eq!(push.qos, Qos::DEFAULT);
             count += 1;
         }

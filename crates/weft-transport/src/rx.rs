@@ -89,9 +89,8 @@ impl fmt::Display for RxError {
 
 impl core::error::Error for RxError {}
 
-/// One thing that a batch holds.
+/// One thing that a batch holds. Small, because it is moved: what is large stays where it was decoded.
 #[derive(Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "nearly all items are samples; no allocation")]
 pub enum RxItem<'a> {
     /// A sample that came in one piece.
     Sample {
@@ -106,18 +105,25 @@ pub enum RxItem<'a> {
         /// It has the key, the node id and the QoS of the sample that this batch gave before.
         similar: bool,
     },
-    /// Any other network message, or a sample in fragments.
+    /// Any other network message that came in one piece.
     Message {
         /// The reliability of its channel.
         reliability: Reliability,
         /// The priority of its channel; Data on a transport without QoS.
         priority: Priority,
         /// The message.
-        message: NetworkMessage<'a>,
-        /// The bytes of the body of a Push, Request or Response, to forward as they are; else empty.
+        message: &'a NetworkMessage<'a>,
+        /// The bytes of the body of a Request or Response, to forward as they are; else empty.
         raw_body: &'a [u8],
-        /// What holds the bytes of a message that came in fragments. Whoever wants to keep them clones it.
-        buffer: Option<&'a Arc<Vec<u8>>>,
+    },
+    /// A network message that came in fragments.
+    Assembled {
+        /// The reliability of its channel.
+        reliability: Reliability,
+        /// The priority of its channel; Data on a transport without QoS.
+        priority: Priority,
+        /// Its bytes, which have been found to decode. Whoever wants to keep them clones this.
+        bytes: &'a Arc<Vec<u8>>,
     },
     /// A sign of life.
     KeepAlive,
@@ -133,10 +139,15 @@ pub enum RxItem<'a> {
 impl<'a> RxItem<'a> {
     /// The sample, if this is one, in fragments or not.
     #[must_use]
-    pub fn as_push(&self) -> Option<&Push<'a>> {
-        match self {
-            Self::Sample { push, .. } => Some(push),
-            Self::Message { message: NetworkMessage::Push(push), .. } => Some(push),
+    pub fn to_push(&self) -> Option<Push<'a>> {
+        match *self {
+            Self::Sample { push, .. } => Some(*push),
+            Self::Assembled { bytes, .. } => {
+                match NetworkMessage::decode(&mut Reader::new(bytes)) {
+                    Ok(NetworkMessage::Push(push)) => Some(push),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
@@ -176,7 +187,14 @@ impl RxHalf {
     #[inline]
     pub fn batch<'r, 'b>(&'r mut self, batch: &'b [u8]) -> RxBatch<'r, 'b> {
         let pushes = PushDecoder::new();
-        RxBatch { half: self, reader: Reader::new(batch), frame: None, pushes, given: false }
+        RxBatch {
+            half: self,
+            reader: Reader::new(batch),
+            frame: None,
+            pushes,
+            given: false,
+            message: None,
+        }
     }
 
     /// FRAMEs and FRAGMENTs discarded so far: old or repeated ones, and pieces of messages that
@@ -235,6 +253,8 @@ pub struct RxBatch<'r, 'b> {
     pushes: PushDecoder<'b>,
     /// The latest sample was given to the caller.
     given: bool,
+    /// The latest message that is no sample.
+    message: Option<NetworkMessage<'b>>,
 }
 
 #[derive(Clone, Copy)]
@@ -274,8 +294,8 @@ impl RxBatch<'_, '_> {
                 }
                 let (message, raw_body) = NetworkMessage::decode_raw(&mut self.reader)?;
                 if accepted {
-                    let buffer = None;
-                    let item = RxItem::Message { reliability, priority, message, raw_body, buffer };
+                    let message = self.message.insert(message);
+                    let item = RxItem::Message { reliability, priority, message, raw_body };
                     return Ok(Some(item));
                 }
             }
@@ -301,6 +321,26 @@ impl RxBatch<'_, '_> {
                 | TransportMessage::Oam(_) => {}
             }
         }
+    }
+
+    /// The next item, if it is a sample that follows the one given last directly and is similar to it.
+    /// Otherwise reads nothing and returns `None`.
+    ///
+    /// # Errors
+    /// As [`RxBatch::next`].
+    #[inline]
+    pub fn next_similar(&mut self) -> Result<Option<(&Push<'_>, &[u8])>, RxError> {
+        if self.frame.is_none() || !self.given || !self.pushes.next_if_similar(&mut self.reader)? {
+            return Ok(None);
+        }
+        Ok(Some(self.sample()))
+    }
+
+    /// The sample given last, and the bytes of its body.
+    #[inline]
+    #[must_use]
+    pub fn sample(&self) -> (&Push<'_>, &[u8]) {
+        (self.pushes.push(), self.pushes.raw_body())
     }
 
     fn open_frame(&mut self, header: FrameHeader) -> Result<(), RxError> {
@@ -337,10 +377,8 @@ impl RxBatch<'_, '_> {
             half.reassembly.recycle(assembled);
             return Ok(None);
         }
-        let buffer = half.assembled.insert(Arc::new(assembled));
-        let (message, raw_body) = NetworkMessage::decode_raw(&mut Reader::new(buffer))?;
-        let buffer = Some(&*buffer);
-        Ok(Some(RxItem::Message { reliability, priority, message, raw_body, buffer }))
+        let bytes = half.assembled.insert(Arc::new(assembled));
+        Ok(Some(RxItem::Assembled { reliability, priority, bytes }))
     }
 
     /// Gives back the buffer of the reassembled message, if there was one and nobody keeps it.

@@ -131,8 +131,8 @@ impl Pipe {
         while let Some(item) = items.next().expect("what we send is well-formed") {
             match item {
                 RxItem::Sample { reliability, priority, .. }
-                | RxItem::Message { reliability, priority, .. } => {
-                    let push = item.as_push().expect("only samples were sent");
+                | RxItem::Assembled { reliability, priority, .. } => {
+                    let push = item.to_push().expect("only samples were sent");
                     let PushBody::Put(put) = push.body else { panic!("{push:?}") };
                     let expected = self
                         .expected
@@ -143,7 +143,7 @@ impl Pipe {
                     self.arrived += 1;
                 }
                 RxItem::KeepAlive => self.keep_alives += 1,
-                RxItem::Close { .. } => panic!("nobody closed"),
+                RxItem::Message { .. } | RxItem::Close { .. } => panic!("{item:?} was not sent"),
             }
         }
     }

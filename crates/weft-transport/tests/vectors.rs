@@ -5,9 +5,7 @@ use weft_transport::{
     CookieKey, Decompressor, HandshakeArrival, HandshakeConfig, HandshakeError, Initiator,
     LinkParams, Negotiated, Responder, ResponderStep, RxHalf, RxItem, RxLimits, Step, next_batch,
 };
-use weft_wire::{
-    CloseReason, Decode, NetworkMessage, PushBody, Reader, TransportMessage, WhatAmI, ZenohId,
-};
+use weft_wire::{CloseReason, Decode, PushBody, Reader, TransportMessage, WhatAmI, ZenohId};
 
 /// A captured batch, without its prefix.
 struct Capture {
@@ -212,6 +210,7 @@ fn every_captured_frame_keep_alive_and_close_is_read() {
         while let Some(item) = items.next().unwrap_or_else(|error| panic!("{name}: {error}")) {
             match item {
                 RxItem::Sample { .. } | RxItem::Message { .. } => messages += 1,
+                RxItem::Assembled { .. } => panic!("{name}: no capture has all fragments"),
                 RxItem::KeepAlive => {
                     assert!(name.contains("keep_alive") || name.contains("KeepAlive"), "{name}");
                 }
@@ -255,9 +254,7 @@ fn the_fragments_of_the_reference_make_its_message() {
         let mut items = rx.batch(&batch);
         let item = items.next().unwrap();
         if piece == "last" {
-            let Some(RxItem::Message { message: NetworkMessage::Push(push), .. }) = item else {
-                panic!("no push")
-            };
+            let push = item.as_ref().and_then(RxItem::to_push).expect("a push");
             let PushBody::Put(put) = push.body else { panic!("no put") };
             assert_eq!(put.payload.len(), 204_800);
             assert!(put.payload.iter().enumerate().all(|(at, byte)| *byte == at as u8));

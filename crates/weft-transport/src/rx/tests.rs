@@ -58,14 +58,17 @@ fn read(half: &mut RxHalf, batch: &[u8]) -> Result<Vec<String>, RxError> {
     let mut items = half.batch(batch);
     while let Some(item) = items.next()? {
         seen.push(match item {
-            RxItem::Message { raw_body, .. } | RxItem::Sample { raw_body, .. } => {
-                let push = item.as_push().expect("only samples are sent here");
+            RxItem::Sample { .. } | RxItem::Assembled { .. } => {
+                let push = item.to_push().expect("only samples are sent here");
                 let PushBody::Put(put) = push.body else { panic!("not a put") };
-                assert!(raw_body.ends_with(put.payload));
+                if let RxItem::Sample { raw_body, .. } = item {
+                    assert!(raw_body.ends_with(put.payload));
+                }
                 String::from_utf8(put.payload.to_vec()).unwrap()
             }
             RxItem::KeepAlive => "keep-alive".to_string(),
             RxItem::Close { .. } => "close".to_string(),
+            item @ RxItem::Message { .. } => panic!("unexpected {item:?}"),
         });
     }
     Ok(seen)
@@ -408,10 +411,8 @@ fn the_buffer_of_a_large_message_can_be_kept() {
     assert_eq!(text_of(&mut half, &fragment(MORE, 0, FIRST, head)), "");
     let batch = fragment(0, 1, &[], tail);
     let mut items = half.batch(&batch);
-    let Ok(Some(RxItem::Message { buffer: Some(buffer), .. })) = items.next() else {
-        panic!("no message")
-    };
-    let kept = Arc::clone(buffer);
+    let Ok(Some(RxItem::Assembled { bytes, .. })) = items.next() else { panic!("no message") };
+    let kept = Arc::clone(bytes);
     assert_eq!(items.next(), Ok(None));
     assert_eq!(*kept, message);
     assert_eq!((half.reassembly.kept(), Arc::strong_count(&kept)), (0, 1));

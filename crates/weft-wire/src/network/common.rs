@@ -36,6 +36,22 @@ impl Common {
         usize::from(self.qos != Qos::DEFAULT) + usize::from(self.timestamp.is_some())
     }
 
+    /// Whether there is a QoS to be written and no timestamp.
+    #[inline]
+    pub(super) fn is_qos_alone(&self) -> bool {
+        self.qos != Qos::DEFAULT && self.timestamp.is_none()
+    }
+
+    /// [`write`](Self::write) of a QoS that is the only extension of its message.
+    #[inline]
+    pub(super) fn write_qos_alone<'s, S: Sink<'s> + ?Sized>(
+        &self,
+        sink: &mut S,
+    ) -> Result<(), NoSpace> {
+        sink.byte(QOS)?;
+        sink.zint(u64::from(self.qos.raw()))
+    }
+
     #[inline]
     pub(super) fn write<'s, S: Sink<'s> + ?Sized>(
         &self,

@@ -138,14 +138,17 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "hot path: most heads are three to five bytes")]
+    #[inline(always)]
     fn encode<S: Sink<'a> + ?Sized>(self, sink: &mut S) -> Result<(), NoSpace> {
         let common = Common { qos: self.qos, timestamp: self.timestamp };
         let exts =
             common.count() + usize::from(self.node_id != 0) + usize::from(self.ts_stack.is_some());
         sink.byte(message_id::PUSH | self.wire_expr.flags() | ext::flag(exts))?;
         self.wire_expr.encode(sink)?;
-        if exts > 0 {
+        if exts == 1 && common.is_qos_alone() {
+            common.write_qos_alone(sink)?;
+        } else if exts > 0 {
             let mut chain = ChainWriter::new(exts);
             common.write(&mut chain, sink)?;
             chain.z64(NODE_ID, node_id_value(self.node_id), sink)?;

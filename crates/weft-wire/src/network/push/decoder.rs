@@ -62,11 +62,21 @@ impl<'a> PushDecoder<'a> {
     /// As [`NetworkMessage::decode`](crate::NetworkMessage).
     #[inline]
     pub fn next(&mut self, r: &mut Reader<'a>) -> Result<bool, DecodeError> {
-        if self.is_similar(r.rest()) && self.next_similar(r)? {
-            return Ok(true);
+        let similar = self.next_if_similar(r)?;
+        if !similar {
+            self.next_other(r)?;
         }
-        self.next_other(r)?;
-        Ok(false)
+        Ok(similar)
+    }
+
+    /// Decodes the next message if it is a PUSH with the key, the node id and the QoS of the one before.
+    /// Otherwise reads nothing and returns false; some such messages are not recognised.
+    ///
+    /// # Errors
+    /// As [`PushDecoder::next`].
+    #[inline]
+    pub fn next_if_similar(&mut self, r: &mut Reader<'a>) -> Result<bool, DecodeError> {
+        Ok(self.is_similar(r.rest()) && self.next_similar(r)?)
     }
 
     #[inline]
