@@ -44,6 +44,10 @@ pub(crate) const BURST_TICK: Duration = Duration::from_micros(50);
 /// Bytes that must have come since the last look for it to be left to whoever appends them: at this rate
 /// the buffer is full after six more.
 const BURST_GROWTH: usize = BURST_FLUSH_LEN / 6;
+/// Bytes that are written in one call. A call that is a little longer than a segment of the loopback
+/// interface (64 KiB) makes a second, tiny one, and wakes the reader twice: 1.3 GB/s in writes of
+/// 65,557 bytes, 4.5 GB/s in two halves of them.
+const WRITE_LEN_MAX: usize = 56 * 1024;
 /// Chunks that one thread writes before it leaves the rest to the service thread.
 const CHUNKS_PER_TURN: usize = 32;
 
@@ -501,7 +505,8 @@ enum Outcome {
 fn write_all(link: &LinkCell, bytes: &[u8]) -> (usize, Outcome) {
     let mut written = 0;
     while written < bytes.len() {
-        match link.link.write(&bytes[written..]) {
+        let end = bytes.len().min(written + WRITE_LEN_MAX);
+        match link.link.write(&bytes[written..end]) {
             Ok(0) => return (written, Outcome::Broken),
             Ok(count) => written += count,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
