@@ -55,6 +55,9 @@ pub struct RuntimeConfig {
     pub links_max: usize,
     /// Reading threads; 0 is one a core.
     pub shards: usize,
+    /// How long a reading thread that has read something looks for more before it sleeps. Each one keeps
+    /// a core busy for so long; zero, the default, lets it sleep at once.
+    pub busy_poll: Duration,
     /// Stamp samples that pass through and that this session publishes.
     pub timestamping: bool,
     /// Drop samples whose stamp lies in the future, instead of stamping them anew.
@@ -74,6 +77,7 @@ impl RuntimeConfig {
             links: LinkSettings::default(),
             links_max: 10_000,
             shards: 0,
+            busy_poll: Duration::ZERO,
             timestamping,
             drop_future_timestamp: false,
         }
@@ -145,7 +149,7 @@ impl Runtime {
             count => count,
         };
         let shards: Vec<Arc<Shard>> = (0..shard_count)
-            .map(|_| Shard::new().map(Arc::new))
+            .map(|_| Shard::new(config.busy_poll).map(Arc::new))
             .collect::<Result<_, _>>()
             .map_err(OpenError::Resources)?;
         let service = ServiceHandle::new().map_err(OpenError::Resources)?;

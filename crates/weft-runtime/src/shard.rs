@@ -9,10 +9,12 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use weft_node::LinkId;
 
 use crate::cell::LinkCell;
+use crate::clock::now_us;
 use crate::duty::{Duty, Post};
 use crate::poll::{Events, Poller};
 use crate::receive::{Reading, read};
@@ -24,16 +26,19 @@ pub(crate) struct Shard {
     poller: Poller,
     links: Mutex<HashMap<u64, Arc<LinkCell>>>,
     stop: AtomicBool,
+    /// How long a thread looks for more before it sleeps, in microseconds.
+    busy_poll_us: u64,
     /// Relieved threads that may be the next to take over.
     pub(crate) spares: Reserve<()>,
 }
 
 impl Shard {
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub(crate) fn new(busy_poll: Duration) -> std::io::Result<Self> {
         Ok(Self {
             poller: Poller::new()?,
             links: Mutex::new(HashMap::new()),
             stop: AtomicBool::new(false),
+            busy_poll_us: busy_poll.as_micros() as u64,
             spares: Reserve::default(),
         })
     }
@@ -92,10 +97,20 @@ impl Shard {
         let mut events = Events::new();
         let mut ready = Vec::new();
         let mut reading = Reading::new(post);
+        let mut awake_until_us = 0;
         while !self.stop.load(Ordering::Acquire) {
             ready.clear();
-            if self.poller.wait(&mut events, None, |token| ready.push(token)).is_err() {
+            let awake = awake_until_us > 0 && now_us() < awake_until_us;
+            let timeout = awake.then_some(Duration::ZERO);
+            if self.poller.wait(&mut events, timeout, |token| ready.push(token)).is_err() {
                 return;
+            }
+            if self.busy_poll_us > 0 {
+                if ready.is_empty() {
+                    std::hint::spin_loop();
+                    continue;
+                }
+                awake_until_us = now_us() + self.busy_poll_us;
             }
             let Some(shared) = shared.upgrade() else { return };
             for token in &ready {

@@ -136,6 +136,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
             tcp_so_rcvbuf: config.link.tcp_so_rcvbuf,
         },
         links_max: config.limits.links_max,
+        busy_poll: config.link.busy_poll,
         timestamping: config.timestamping.enabled,
         drop_future_timestamp: config.timestamping.drop_future,
         ..RuntimeConfig::new(node)

@@ -220,6 +220,8 @@ pub struct Link {
     pub tcp_so_sndbuf: Option<u32>,
     /// Receive buffer of a TCP socket, in bytes; `None` leaves it to the system.
     pub tcp_so_rcvbuf: Option<u32>,
+    /// How long a thread that has read something looks for more before it sleeps.
+    pub busy_poll: Duration,
 }
 
 /// Sending.

@@ -75,6 +75,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
             protocols: values.protocols(),
             tcp_so_sndbuf: values.socket_buffer("transport/link/tcp/so_sndbuf"),
             tcp_so_rcvbuf: values.socket_buffer("transport/link/tcp/so_rcvbuf"),
+            busy_poll: values.us("transport/link/rx/busy_poll_us"),
         },
         tx: values.tx(),
         rx: Rx { message_len_max: max_message_size },

@@ -229,6 +229,8 @@ pub(in super::super) static KEYS: &[Key] = &[
         "Receive buffer of a link, in bytes."),
     acted("transport/link/rx/max_message_size", LEN, "1073741824",
         "Longest message that is put together from fragments, in bytes."),
+    acted("transport/link/rx/busy_poll_us", Integer(0, 1_000_000), "0",
+        "How long a thread that has read something looks for more before it sleeps, in µs. Takes a core."),
 
     known("transport/link/tls/root_ca_certificate", Text, "null",
         "File with the certificates that are trusted."),
