@@ -34,6 +34,7 @@ mod get;
 pub mod handlers;
 pub mod info;
 mod key;
+mod key_shares;
 mod listener;
 mod liveliness;
 mod matching;

@@ -8,6 +8,7 @@ use weft_wire::{CongestionControl, Priority, PushBody, Qos, Reliability, SourceI
 pub use crate::select::SampleKind;
 
 use crate::encoding::Encoding;
+use crate::key_shares;
 use crate::timestamp::TimestampStack;
 use crate::zbytes::ZBytes;
 
@@ -211,7 +212,7 @@ impl<'a> SampleView<'a> {
     /// longer than a batch, is not copied but shared with the receive buffer.
     pub fn to_sample(&self) -> Sample {
         Sample {
-            key_expr: self.key.map_or_else(|| self.raw.key.clone(), Ke::to_owned),
+            key_expr: self.key.map_or_else(|| key_shares::take(self.raw.key), Ke::to_owned),
             payload: self.payload_to_keep(),
             kind: self.kind(),
             encoding: self.encoding(),

@@ -185,14 +185,27 @@ impl<T> Receiver<T> {
 
     /// Takes everything that is queued at this moment, with one lock. Never waits.
     pub fn drain(&self) -> Drain<T> {
+        let mut items = VecDeque::new();
+        self.drain_into(&mut items);
+        Drain(items.into_iter())
+    }
+
+    /// As [`drain`](Self::drain), to the end of `items`. Never waits.
+    ///
+    /// Where `items` is empty, it changes places with the channel's queue: nothing is copied, and who takes turns with one
+    /// `items` has nothing allocated either.
+    pub fn drain_into(&self, items: &mut VecDeque<T>) {
         let mut state = self.shared.lock();
-        let items = std::mem::take(&mut state.queue);
+        if items.is_empty() {
+            std::mem::swap(&mut state.queue, items);
+        } else {
+            items.append(&mut state.queue);
+        }
         let senders_waiting = state.senders_waiting > 0;
         drop(state);
         if senders_waiting {
             self.shared.freed.notify_all();
         }
-        Drain(items.into_iter())
     }
 
     /// Waits for each item in turn; ends when the channel is closed and empty.
