@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple, PyType};
-use weft::handlers::{Receiver, RecvStream};
+use weft::handlers::{Receiver, RecvError, RecvStream};
 
 use crate::error::refuse;
 use crate::gil::{Held, Owned, SIGNALS_EVERY};
 use crate::handler::{Item, Timeout, alias};
 use crate::wake;
 
-/// The outcome of looking for an item.
-enum Next {
-    Item(Py<PyAny>),
+/// The outcome of looking for something.
+enum Found<T> {
+    It(T),
     Empty,
     Closed,
 }
@@ -32,7 +32,9 @@ trait Source: Send + Sync {
     fn name(&self) -> &'static str;
     fn closed_text(&self) -> &'static str;
     /// The next item, without waiting.
-    fn next(&self, py: Python<'_>) -> PyResult<Next>;
+    fn next(&self, py: Python<'_>) -> PyResult<Found<Py<PyAny>>>;
+    /// Everything that is there, but `max` items at most, without waiting.
+    fn many<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Found<Bound<'py, PyList>>>;
     /// Waits for an item or the end, without the GIL.
     fn wait(&self, timeout: Duration);
     /// Has `waker` woken when an item or the end comes. Returns what keeps it so; `None` if one is there already.
@@ -52,19 +54,43 @@ impl<T: Item> Channel<T> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pop(&self) -> Result<Option<T>, weft::handlers::RecvError> {
+    /// The next item: one lock of our own, and one of the channel a batch.
+    #[inline]
+    fn pop(&self) -> Result<Option<T>, RecvError> {
         let mut ahead = self.ahead();
+        if self.is_fifo && ahead.is_empty() {
+            self.receiver.drain_into(&mut ahead);
+        }
         if let Some(item) = ahead.pop_front() {
             return Ok(Some(item));
         }
-        if self.is_fifo {
-            ahead.extend(self.receiver.drain());
-            if let Some(item) = ahead.pop_front() {
-                return Ok(Some(item));
-            }
-        }
         drop(ahead);
         self.receiver.try_recv()
+    }
+
+    /// Up to `max` items: two locks however many they are. What is left of a ring stays in it.
+    fn pop_many(&self, max: usize) -> VecDeque<T> {
+        let mut ahead = self.ahead();
+        if self.is_fifo {
+            if ahead.is_empty() {
+                self.receiver.drain_into(&mut ahead);
+            }
+        } else {
+            while ahead.len() < max
+                && let Ok(Some(item)) = self.receiver.try_recv()
+            {
+                ahead.push_back(item);
+            }
+        }
+        if ahead.len() <= max { std::mem::take(&mut *ahead) } else { ahead.drain(..max).collect() }
+    }
+
+    /// Gives the memory of a batch back, for one to come.
+    fn reuse(&self, batch: VecDeque<T>) {
+        let mut ahead = self.ahead();
+        if ahead.capacity() == 0 {
+            *ahead = batch;
+        }
     }
 }
 
@@ -82,12 +108,28 @@ impl<T: Item> Source for Channel<T> {
     }
 
     #[inline]
-    fn next(&self, py: Python<'_>) -> PyResult<Next> {
+    fn next(&self, py: Python<'_>) -> PyResult<Found<Py<PyAny>>> {
         Ok(match self.pop() {
-            Ok(Some(item)) => Next::Item(item.into_object(py)?),
-            Ok(None) => Next::Empty,
-            Err(_) => Next::Closed,
+            Ok(Some(item)) => Found::It(item.into_object(py)?),
+            Ok(None) => Found::Empty,
+            Err(_) => Found::Closed,
         })
+    }
+
+    fn many<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Found<Bound<'py, PyList>>> {
+        // No lock is held while objects are made: that may run the interpreter's garbage collector.
+        let mut batch = self.pop_many(max);
+        if batch.is_empty() {
+            return Ok(match self.receiver.try_recv() {
+                Ok(None) => Found::Empty,
+                Ok(Some(item)) => Found::It(PyList::new(py, [item.into_object(py)?])?),
+                Err(_) => Found::Closed,
+            });
+        }
+        let objects: Vec<_> =
+            batch.drain(..).map(|item| item.into_object(py)).collect::<PyResult<_>>()?;
+        self.reuse(batch);
+        Ok(Found::It(PyList::new(py, objects)?))
     }
 
     fn wait(&self, timeout: Duration) {
@@ -136,17 +178,23 @@ impl Handler {
         refuse("closed", self.source.peek().closed_text())
     }
 
-    /// Waits for the next item until `deadline`; `None` at the end, or when the time is over.
-    fn next_until(&self, py: Python<'_>, deadline: Option<Instant>) -> PyResult<Next> {
-        let source = self.source.get()?;
+    /// Waits for what `look` finds, until `deadline`; `Empty` when that has passed.
+    #[inline]
+    fn until<T>(
+        &self,
+        py: Python<'_>,
+        deadline: Option<Instant>,
+        look: impl Fn(&dyn Source) -> PyResult<Found<T>>,
+    ) -> PyResult<Found<T>> {
+        let source = &**self.source.get()?;
         loop {
-            match source.next(py)? {
-                Next::Empty => {}
+            match look(source)? {
+                Found::Empty => {}
                 found => return Ok(found),
             }
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
-                return Ok(Next::Empty);
+                return Ok(Found::Empty);
             }
             py.detach(|| source.wait(SIGNALS_EVERY.min(left.unwrap_or(SIGNALS_EVERY))));
             py.check_signals()?;
@@ -158,18 +206,18 @@ impl Handler {
 impl Handler {
     /// The next item; waits for it. Raises `ZError` when the channel is closed and empty.
     pub(crate) fn recv(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match self.next_until(py, None)? {
-            Next::Item(item) => Ok(item),
-            Next::Empty | Next::Closed => Err(self.closed()),
+        match self.until(py, None, |source| source.next(py))? {
+            Found::It(item) => Ok(item),
+            Found::Empty | Found::Closed => Err(self.closed()),
         }
     }
 
     /// The next item if there is one, else `None`. Raises `ZError` when the channel is closed and empty.
     pub(crate) fn try_recv(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.source.get()?.next(py)? {
-            Next::Item(item) => Ok(Some(item)),
-            Next::Empty => Ok(None),
-            Next::Closed => Err(self.closed()),
+            Found::It(item) => Ok(Some(item)),
+            Found::Empty => Ok(None),
+            Found::Closed => Err(self.closed()),
         }
     }
 
@@ -184,20 +232,13 @@ impl Handler {
         timeout: Option<Timeout>,
     ) -> PyResult<Bound<'py, PyList>> {
         let deadline = timeout.and_then(|Timeout(timeout)| Instant::now().checked_add(timeout));
-        let items = PyList::empty(py);
-        let mut next = self.next_until(py, deadline)?;
-        if matches!(next, Next::Closed) {
-            return Err(self.closed());
+        // Nothing would say the same as a time that is over.
+        let max = max.unwrap_or(usize::MAX).max(1);
+        match self.until(py, deadline, |source| source.many(py, max))? {
+            Found::It(items) => Ok(items),
+            Found::Empty => Ok(PyList::empty(py)),
+            Found::Closed => Err(self.closed()),
         }
-        let source = self.source.get()?;
-        while let Next::Item(item) = next {
-            items.append(item)?;
-            if max.is_some_and(|max| items.len() >= max) {
-                break;
-            }
-            next = source.next(py)?;
-        }
-        Ok(items)
     }
 
     /// The next item, to be awaited. Raises `ZError` when the channel is closed and empty.
@@ -210,9 +251,9 @@ impl Handler {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        match self.next_until(py, None)? {
-            Next::Item(item) => Ok(Some(item)),
-            Next::Empty | Next::Closed => Ok(None),
+        match self.until(py, None, |source| source.next(py))? {
+            Found::It(item) => Ok(Some(item)),
+            Found::Empty | Found::Closed => Ok(None),
         }
     }
 
@@ -258,7 +299,7 @@ impl Handler {
 /// An item that is there costs no coroutine; otherwise `function` of `_aio` waits for it.
 fn awaitable(handler: &Bound<'_, Handler>, function: &str) -> PyResult<Py<PyAny>> {
     let py = handler.py();
-    if let Next::Item(item) = handler.get().source.get()?.next(py)? {
+    if let Found::It(item) = handler.get().source.get()?.next(py)? {
         return Ok(Py::new(py, Ready(Mutex::new(Some(item))))?.into_any());
     }
     Ok(py.import("weft._aio")?.call_method1(function, (handler,))?.unbind())

@@ -8,6 +8,7 @@
 //! Whoever undeclares, cancels or closes waits for the latch, unless it is itself in a callback
 //! ([`weft::handlers::is_calling`]): two callbacks never wait for each other.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -121,9 +122,11 @@ impl<T: Item> Dispatch<T> {
         let Self { receiver, callback, drop, latch } = self;
         let _open = Open(latch);
         calling(|| {
+            let mut queued = VecDeque::new();
             while let Ok(first) = py.detach(|| receiver.recv()) {
                 deliver(py, &callback, first);
-                for item in receiver.drain() {
+                receiver.drain_into(&mut queued);
+                while let Some(item) = queued.pop_front() {
                     deliver(py, &callback, item);
                 }
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
+use pyo3::{PyClass, PyClassInitializer, ffi};
 use weft::handlers::{Callback, FifoChannel, IntoHandler, Receiver, RingChannel};
 
 use crate::channel::Handler;
@@ -21,6 +22,22 @@ pub(crate) trait Item: Send + Sync + 'static {
     /// # Errors
     /// If memory runs out.
     fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>>;
+}
+
+/// A Python object that refers to no other, so that no cycle goes through it: it is kept from the garbage collector, which
+/// would look at each of many again and again.
+///
+/// # Errors
+/// If memory runs out.
+#[inline]
+pub(crate) fn leaf<T>(py: Python<'_>, value: T) -> PyResult<Py<T>>
+where
+    T: PyClass + Into<PyClassInitializer<T>>,
+{
+    let object = Py::new(py, value)?;
+    // SAFETY: an object of ours, complete, and the thread is attached.
+    unsafe { ffi::PyObject_GC_UnTrack(object.as_ptr().cast()) };
+    Ok(object)
 }
 
 /// A FIFO of 256 items.

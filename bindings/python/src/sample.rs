@@ -6,7 +6,7 @@ use weft::{Reply, ReplyError, Sample};
 use crate::bytes::PyZBytes;
 use crate::encoding::PyEncoding;
 use crate::enums::member;
-use crate::handler::Item;
+use crate::handler::{Item, leaf};
 use crate::html;
 use crate::id::{PyEntityGlobalId, PySourceInfo};
 use crate::keyexpr::PyKeyExpr;
@@ -22,7 +22,7 @@ impl Item for Sample {
 
     #[inline]
     fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, PySample(self))?.into_any())
+        Ok(leaf(py, PySample(self))?.into_any())
     }
 }
 
@@ -36,8 +36,8 @@ impl PySample {
 
     /// The value; empty for a deletion.
     #[getter]
-    fn payload(&self) -> PyZBytes {
-        self.0.payload().clone().into()
+    fn payload(&self, py: Python<'_>) -> PyResult<Py<PyZBytes>> {
+        leaf(py, self.0.payload().clone().into())
     }
 
     /// Put or delete.
@@ -119,7 +119,7 @@ impl Item for Reply {
 
     #[inline]
     fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, PyReply(self))?.into_any())
+        Ok(leaf(py, PyReply(self))?.into_any())
     }
 }
 
