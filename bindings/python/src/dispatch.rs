@@ -13,10 +13,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use weft::handlers::{Callback, Receiver, calling, is_calling};
 
-use crate::gil::SIGNALS_EVERY;
+use crate::gil::{SIGNALS_EVERY, call, call0, call1};
 use crate::handler::Item;
 
 /// Opens when a callback was called for the last time.
@@ -114,7 +114,7 @@ impl<T: Item> Dispatch<T> {
         keywords.set_item("target", target)?;
         keywords.set_item("daemon", true)?;
         let thread = py.import("threading")?.getattr("Thread")?.call((), Some(&keywords))?;
-        thread.call_method0("start")?;
+        call0(&thread.getattr("start")?)?;
         Ok(())
     }
 
@@ -169,14 +169,14 @@ pub(crate) fn direct<T: Item>(
 
 #[inline]
 fn deliver<T: Item>(py: Python<'_>, callback: &Py<PyAny>, item: T) {
-    let called = item.into_object(py).and_then(|item| callback.call1(py, (item,)));
+    let called = item.into_object(py).and_then(|item| call1(callback.bind(py), item.bind(py)));
     if let Err(error) = called {
         log(py, &error);
     }
 }
 
 fn end(py: Python<'_>, drop: Option<&Py<PyAny>>) {
-    if let Some(Err(error)) = drop.map(|drop| drop.call0(py)) {
+    if let Some(Err(error)) = drop.map(|drop| call0(drop.bind(py))) {
         log(py, &error);
     }
 }
@@ -194,7 +194,8 @@ pub(crate) fn log_to(py: Python<'_>, name: &str, error: &PyErr) {
         let keywords = PyDict::new(py);
         keywords
             .set_item("exc_info", (error.get_type(py), error.value(py), error.traceback(py)))?;
-        logger.call_method("error", ("callback error",), Some(&keywords))?;
+        let text = PyTuple::new(py, ["callback error"])?;
+        call(&logger.getattr("error")?, &text, Some(&keywords))?;
         Ok(())
     };
     if let Err(failure) = report() {

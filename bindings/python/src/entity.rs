@@ -9,7 +9,7 @@ use pyo3::types::PyList;
 use crate::channel::Handler;
 use crate::dispatch::Latch;
 use crate::error::refuse;
-use crate::gil::{Held, Owned, blocking};
+use crate::gil::{Held, Owned, blocking, call0};
 use crate::handler::{Kept, Timeout};
 
 /// A declaration of the library that delivers to a handler. It ends when it is dropped.
@@ -99,7 +99,7 @@ impl<E: Delivers> Entity<E> {
         self.with(|_| ())?;
         match &self.kept {
             Kept::Channel(handler) => handler.get().recv(py),
-            Kept::Object(object) => object.call_method0(py, "recv"),
+            Kept::Object(object) => method(object.bind(py), "recv"),
             Kept::Nothing => Err(without_receiver("recv")),
         }
     }
@@ -108,7 +108,10 @@ impl<E: Delivers> Entity<E> {
         self.with(|_| ())?;
         match &self.kept {
             Kept::Channel(handler) => handler.get().try_recv(py),
-            Kept::Object(object) => Ok(object.call_method0(py, "try_recv")?.extract(py)?),
+            Kept::Object(object) => {
+                let item = method(object.bind(py), "try_recv")?;
+                Ok((!item.is_none(py)).then_some(item))
+            }
             Kept::Nothing => Err(without_receiver("try_recv")),
         }
     }
@@ -126,11 +129,11 @@ impl<E: Delivers> Entity<E> {
         Handler::recv_async(self.channel("recv_async")?.bind(py))
     }
 
-    pub(crate) fn iterated(&self, py: Python<'_>, method: &str) -> PyResult<Py<PyAny>> {
+    pub(crate) fn iterated(&self, py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
         self.with(|_| ())?;
         match &self.kept {
             Kept::Channel(handler) => Ok(handler.clone_ref(py).into_any()),
-            Kept::Object(object) => object.call_method0(py, method),
+            Kept::Object(object) => method(object.bind(py), name),
             Kept::Nothing => {
                 Err(PyTypeError::new_err("with a callback there is nothing to iterate over"))
             }
@@ -144,6 +147,11 @@ impl<E: Delivers> Entity<E> {
             Kept::Object(_) | Kept::Nothing => Err(without_receiver(method)),
         }
     }
+}
+
+/// Calls a method of the object beside a callback.
+fn method(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Py<PyAny>> {
+    Ok(call0(&object.getattr(name)?)?.unbind())
 }
 
 fn without_receiver(method: &str) -> PyErr {

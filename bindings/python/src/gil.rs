@@ -11,14 +11,22 @@
 //! that Ctrl-C ends each of them. The exception waits in `PENDING` until the library has returned.
 //!
 //! No lock of the library is held by a thread that wants the GIL, so it may be held where the library locks.
+//!
+//! Before 3.14, CPython ends a thread that asks for the GIL once the interpreter exits, from within and without returning.
+//! That must not unwind through Rust: it would abort the process. Where this crate asks for the GIL, PyO3 keeps the thread
+//! from ending. Where code of Python's asks for it that this crate has called, [`call`] and [`call1`] do: whatever may run
+//! for a while is called with them.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::inherited;
 
@@ -132,6 +140,79 @@ pub(crate) fn blocking<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send)
     });
     raise_pending()?;
     Ok(result)
+}
+
+/// Python's functions, but for what PyO3 says of them: that they never unwind.
+mod raw {
+    use pyo3::ffi::PyObject;
+
+    unsafe extern "C-unwind" {
+        pub(super) fn PyObject_Call(
+            callable: *mut PyObject,
+            args: *mut PyObject,
+            kwargs: *mut PyObject,
+        ) -> *mut PyObject;
+        pub(super) fn PyObject_CallFunctionObjArgs(callable: *mut PyObject, ...) -> *mut PyObject;
+    }
+}
+
+/// Calls a function that may run code of Python's for a while.
+///
+/// # Errors
+/// What it raises.
+pub(crate) fn call<'py>(
+    function: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keywords = keywords.map_or_else(ptr::null_mut, Bound::as_ptr);
+    let stay = Stay;
+    // SAFETY: the thread is attached, and the objects are alive. A new reference or an exception comes back.
+    let returned = unsafe {
+        let returned = raw::PyObject_Call(function.as_ptr(), args.as_ptr(), keywords);
+        Bound::from_owned_ptr_or_err(function.py(), returned)
+    };
+    std::mem::forget(stay);
+    returned
+}
+
+/// The same without arguments.
+///
+/// # Errors
+/// What it raises.
+pub(crate) fn call0<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    call(function, &PyTuple::empty(function.py()), None)
+}
+
+/// The same with one argument. Allocates no tuple for it.
+///
+/// # Errors
+/// What it raises.
+#[inline]
+pub(crate) fn call1<'py>(
+    function: &Bound<'py, PyAny>,
+    argument: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let end = ptr::null_mut::<ffi::PyObject>();
+    let stay = Stay;
+    // SAFETY: as in `call`; a null pointer ends the arguments.
+    let returned = unsafe {
+        let returned = raw::PyObject_CallFunctionObjArgs(function.as_ptr(), argument.as_ptr(), end);
+        Bound::from_owned_ptr_or_err(function.py(), returned)
+    };
+    std::mem::forget(stay);
+    returned
+}
+
+/// Keeps a thread that is being ended where it is, without the GIL, as CPython does from 3.14 on.
+struct Stay;
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
 }
 
 /// How often this process is a fork of one that had loaded the module.

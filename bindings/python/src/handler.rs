@@ -11,6 +11,7 @@ use weft::handlers::{Callback, FifoChannel, IntoHandler, Receiver, RingChannel};
 
 use crate::channel::Handler;
 use crate::dispatch::{self, Dispatch, Latch, Latches};
+use crate::gil::call1;
 
 /// What channels carry.
 pub(crate) trait Item: Send + Sync + 'static {
@@ -123,8 +124,8 @@ impl PyCallback {
         Self { callback, drop, indirect }
     }
 
-    fn __call__(&self, py: Python<'_>, arg: Py<PyAny>) -> PyResult<Py<PyAny>> {
-        self.callback.call1(py, (arg,))
+    fn __call__<'py>(&self, arg: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        call1(self.callback.bind(arg.py()), arg)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -18,7 +18,7 @@ use crate::encoding::EncodingArgument;
 use crate::entity::Entity;
 use crate::enums::{ConsolidationArgument, Member, value};
 use crate::error::Raise;
-use crate::gil::{Held, Owned, blocking, quick};
+use crate::gil::{Held, Owned, blocking, call0, quick};
 use crate::handler::{Timeout, prepare};
 use crate::id::{PyEntityGlobalId, PyZenohId, Source};
 use crate::info::PySessionInfo;
@@ -147,7 +147,7 @@ impl PySession {
             let given = obj.get_type();
             return Err(PyTypeError::new_err(format!("cannot undeclare {}", given.name()?)));
         }
-        obj.call_method0("undeclare").map(|_| ())
+        call0(&obj.getattr("undeclare")?).map(|_| ())
     }
 
     /// A timestamp of its clock; works after closing, too.

@@ -7,6 +7,7 @@ use std::task::{Wake, Waker};
 use pyo3::prelude::*;
 
 use crate::dispatch::log;
+use crate::gil::call0;
 
 /// What is to be called, once.
 struct Call {
@@ -50,7 +51,7 @@ fn queue() -> PyResult<Sender<Py<PyAny>>> {
             let attached = Python::try_attach(|py| {
                 let more: Vec<_> = receiver.try_iter().collect();
                 for function in std::iter::once(function).chain(more) {
-                    if let Err(error) = function.call0(py) {
+                    if let Err(error) = call0(function.bind(py)) {
                         log(py, &error);
                     }
                 }

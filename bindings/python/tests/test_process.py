@@ -129,6 +129,81 @@ def test_a_program_exits_with_everything_open(text):
     assert time.monotonic() - started < 8
 
 
+# What daemon threads may be in when the interpreter exits; `forever(work, threads)` repeats it.
+BUSY = {
+    "recv and put": """
+        s = session.declare_subscriber("a")
+        forever(s.recv, 4)
+        forever(lambda: session.put("a", b"x"), 4)
+    """,
+    "get": """
+        q = session.declare_queryable("a", lambda query: query.reply("a", b"x"))
+        forever(lambda: list(session.get("a", timeout=1)), 4)
+    """,
+    "get with callbacks": """
+        q = session.declare_queryable("a", lambda query: query.reply("a", b"x"))
+        forever(lambda: session.get("a", lambda reply: time.sleep(0.0001), timeout=1), 2)
+    """,
+    "open": "forever(lambda: weft.open(config()).close(), 3)",
+    "callbacks": """
+        ss = [session.declare_subscriber("a", lambda sample: time.sleep(0.0001)) for _ in range(4)]
+        forever(lambda: session.put("a", b"x"), 1)
+    """,
+    "direct callbacks": """
+        direct = weft.handlers.Callback(lambda sample: time.sleep(0.0001), indirect=False)
+        s = session.declare_subscriber("a", direct)
+        forever(lambda: session.put("a", b"x"), 4)
+    """,
+    "an object beside a callback": """
+        import queue
+        class Own(queue.Queue):
+            recv = queue.Queue.get
+        own = Own()
+        s = session.declare_subscriber("a", (own.put, own))
+        forever(s.recv, 4)
+        forever(lambda: session.put("a", b"x"), 1)
+    """,
+    "tasks": """
+        import asyncio
+        s = session.declare_subscriber("a")
+        async def loop():
+            async for sample in s:
+                pass
+        forever(lambda: asyncio.run(loop()), 2)
+        forever(lambda: session.put("a", b"x"), 2)
+    """,
+}
+
+FOREVER = """
+def forever(work, threads):
+    def loop():
+        while True:
+            try:
+                work()
+            except weft.ZError:
+                pass
+    for _ in range(threads):
+        threading.Thread(target=loop, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize("busy", BUSY)
+def test_daemon_threads_do_not_abort_the_exit(busy):
+    text = PRELUDE + FOREVER + textwrap.dedent(BUSY[busy]) + "\ntime.sleep(0.05)"
+    # Several at a time, so that threads are interrupted anywhere.
+    for _ in range(3):
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        started = [subprocess.Popen([sys.executable, "-c", text], **pipes) for _ in range(4)]
+        try:
+            for process in started:
+                _, errors = process.communicate(timeout=DEADLINE + 10)
+                assert (process.returncode, errors) == (0, "")
+        finally:
+            for process in started:
+                process.kill()
+                process.communicate()
+
+
 def test_what_was_put_before_the_exit_is_sent():
     first = script(
         """
