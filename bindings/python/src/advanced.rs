@@ -1,6 +1,6 @@
 //! `weft.ext`: publishers and subscribers that make up for losses.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
@@ -13,12 +13,13 @@ use weft::ext::{
 use weft::{CongestionControl, Locality, Priority, Reliability};
 
 use crate::bytes::Bytes;
+use crate::declared::{Declared, publisher};
 use crate::dispatch::Latches;
-use crate::encoding::{EncodingArgument, PyEncoding};
+use crate::encoding::EncodingArgument;
 use crate::entity::{Delivers, Entity, receiver};
-use crate::enums::{Member, member, value};
-use crate::error::{Raise, refuse};
-use crate::gil::{Held, Owned, blocking, quick};
+use crate::enums::{Member, value};
+use crate::error::Raise;
+use crate::gil::{blocking, quick};
 use crate::handler::{Item, Timeout, prepare};
 use crate::id::PyEntityGlobalId;
 use crate::keyexpr::{Key, PyKeyExpr};
@@ -165,7 +166,9 @@ impl Item for Miss {
 
 /// Publishes on one key expression, and keeps, numbers and announces what it publishes as it is told to.
 #[pyclass(frozen, weakref, module = "weft.ext", name = "AdvancedPublisher")]
-pub(crate) struct PyAdvancedPublisher(Held<Mutex<Option<Arc<Owned<AdvancedPublisher>>>>>);
+pub(crate) struct PyAdvancedPublisher {
+    declared: Declared<AdvancedPublisher>,
+}
 
 /// Declares a publisher that lets subscribers notice and make up for what they lost. Without `sample_miss_detection`, a `cache` needs
 /// `timestamping/enabled` in the configuration.
@@ -196,53 +199,10 @@ pub(crate) fn declare_advanced_publisher(
     with!(builder, cache = cache.map(|it| it.0), publisher_detection = publisher_detection);
     with!(builder, sample_miss_detection = sample_miss_detection.map(|it| it.0));
     let publisher = blocking(py, || builder.wait())?.or_raise()?;
-    Ok(PyAdvancedPublisher(Held::new(Mutex::new(Some(Arc::new(Owned::new(publisher)))))))
+    Ok(PyAdvancedPublisher { declared: Declared::new(publisher, "Undeclared publisher") })
 }
 
-impl PyAdvancedPublisher {
-    /// A share of it for the time of a call.
-    fn share(&self) -> PyResult<Arc<Owned<AdvancedPublisher>>> {
-        let publisher = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        publisher.clone().ok_or_else(|| refuse("undeclared", "Undeclared publisher"))
-    }
-
-    fn with<T>(&self, look: impl FnOnce(&AdvancedPublisher) -> T) -> PyResult<T> {
-        Ok(look(self.share()?.get()?))
-    }
-}
-
-#[pymethods]
-impl PyAdvancedPublisher {
-    /// Its identity.
-    #[getter]
-    fn id(&self) -> PyResult<PyEntityGlobalId> {
-        self.with(|it| PyEntityGlobalId(it.id()))
-    }
-
-    /// Its key expression.
-    #[getter]
-    fn key_expr(&self) -> PyResult<PyKeyExpr> {
-        self.with(|it| PyKeyExpr(it.key_expr().clone()))
-    }
-
-    /// How its payloads are to be read.
-    #[getter]
-    fn encoding(&self) -> PyResult<PyEncoding> {
-        self.with(|it| PyEncoding(it.encoding().clone()))
-    }
-
-    /// What happens where there is no room.
-    #[getter]
-    fn congestion_control(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.with(|it| member(py, it.congestion_control()))?
-    }
-
-    /// Which of its samples go first.
-    #[getter]
-    fn priority(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.with(|it| member(py, it.priority()))?
-    }
-
+publisher!(PyAdvancedPublisher, "AdvancedPublisher", {
     /// Publishes a value.
     #[pyo3(signature = (payload, *, encoding=None, attachment=None, timestamp=None,
         timestamp_instrumentation=None))]
@@ -255,7 +215,7 @@ impl PyAdvancedPublisher {
         timestamp: Option<Stamp<'_>>,
         timestamp_instrumentation: Option<Instrumentation<'_>>,
     ) -> PyResult<()> {
-        let publisher = self.share()?;
+        let publisher = self.declared.share()?;
         let mut put = publisher.get()?.put(payload.0);
         with!(put, timestamp_instrumentation = timestamp_instrumentation.map(|it| it.0));
         with!(put, encoding = encoding.map(|it| it.0), attachment = attachment.map(|it| it.0));
@@ -272,38 +232,14 @@ impl PyAdvancedPublisher {
         timestamp: Option<Stamp<'_>>,
         timestamp_instrumentation: Option<Instrumentation<'_>>,
     ) -> PyResult<()> {
-        let publisher = self.share()?;
+        let publisher = self.declared.share()?;
         let mut delete = publisher.get()?.delete();
         with!(delete, timestamp_instrumentation = timestamp_instrumentation.map(|it| it.0));
         with!(delete, attachment = attachment.map(|it| it.0));
         with!(delete, timestamp = timestamp.map(|it| it.0));
         blocking(py, || delete.wait())?.or_raise()
     }
-
-    /// Ends it. Raises `ZError` if it has ended.
-    fn undeclare(&self, py: Python<'_>) -> PyResult<()> {
-        let publisher = self.share()?;
-        publisher.get()?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        blocking(py, || drop(publisher))
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_args))]
-    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-        if self.share().is_ok() { self.undeclare(py) } else { Ok(()) }
-    }
-
-    fn __repr__(&self) -> String {
-        match self.with(|it| it.key_expr().clone()) {
-            Ok(key) => format!("AdvancedPublisher('{key}')"),
-            Err(_) => "AdvancedPublisher(undeclared)".to_owned(),
-        }
-    }
-}
+});
 
 /// An advanced subscriber, and where its listeners' callbacks are waited for.
 pub(crate) struct Advanced {

@@ -23,6 +23,7 @@ mod bytes;
 mod cancel;
 mod channel;
 mod config;
+mod declared;
 mod dispatch;
 mod encoding;
 mod entity;

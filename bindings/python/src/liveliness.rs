@@ -1,15 +1,14 @@
 //! `Liveliness` and `LivelinessToken`.
 
-use std::sync::{Mutex, PoisonError};
-
 use pyo3::prelude::*;
 use weft::LivelinessToken;
 
 use crate::cancel::PyCancellationToken;
+use crate::declared::Declared;
 use crate::dispatch::Latches;
 use crate::entity::Entity;
-use crate::error::{Raise, refuse};
-use crate::gil::{Held, Owned, blocking};
+use crate::error::Raise;
+use crate::gil::blocking;
 use crate::handler::{Timeout, prepare};
 use crate::keyexpr::Key;
 use crate::session::PySession;
@@ -26,8 +25,8 @@ impl PyLiveliness {
         let session = self.0.get().session()?;
         let text = key_expr.0.to_string();
         let token = blocking(py, || session.liveliness().declare_token(key_expr.0).wait())?;
-        let token = Mutex::new(Some(Owned::new(token.or_raise()?)));
-        Ok(PyLivelinessToken { token: Held::new(token), key_expr: text })
+        let declared = Declared::new(token.or_raise()?, "Undeclared LivelinessToken");
+        Ok(PyLivelinessToken { declared, key_expr: text })
     }
 
     /// Asks for the tokens that are alive: a reply for each. Ends after `timeout` seconds at most (default 10).
@@ -81,7 +80,7 @@ impl PyLiveliness {
 /// Says that something is alive, as long as it is declared. Undeclared when this object goes.
 #[pyclass(frozen, weakref, module = "weft", name = "LivelinessToken")]
 pub(crate) struct PyLivelinessToken {
-    token: Held<Mutex<Option<Owned<LivelinessToken>>>>,
+    declared: Declared<LivelinessToken>,
     key_expr: String,
 }
 
@@ -89,10 +88,7 @@ pub(crate) struct PyLivelinessToken {
 impl PyLivelinessToken {
     /// Ends it. Raises `ZError` if it has ended.
     fn undeclare(&self, py: Python<'_>) -> PyResult<()> {
-        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let token = token.ok_or_else(|| refuse("undeclared", "Undeclared LivelinessToken"))?;
-        let token = token.into_inner()?;
-        blocking(py, || drop(token))
+        self.declared.undeclare(py)
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -101,13 +97,11 @@ impl PyLivelinessToken {
 
     #[pyo3(signature = (*_args))]
     fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-        let is_declared = self.token.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        if is_declared { self.undeclare(py) } else { Ok(()) }
+        if self.declared.is_declared() { self.undeclare(py) } else { Ok(()) }
     }
 
     fn __repr__(&self) -> String {
-        let is_declared = self.token.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        let state = if is_declared { "" } else { ", undeclared" };
+        let state = if self.declared.is_declared() { "" } else { ", undeclared" };
         format!("LivelinessToken('{}'{state})", self.key_expr)
     }
 }

@@ -1,6 +1,6 @@
 //! `Querier`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -8,14 +8,14 @@ use weft::Querier;
 
 use crate::bytes::Bytes;
 use crate::cancel::PyCancellationToken;
+use crate::declared::{Declared, declared};
 use crate::dispatch::Latches;
 use crate::encoding::EncodingArgument;
 use crate::enums::member;
-use crate::error::{Raise, refuse};
-use crate::gil::{Held, Owned, blocking};
+use crate::error::Raise;
+use crate::gil::blocking;
 use crate::handler::{alias, prepare};
-use crate::id::{PyEntityGlobalId, Source};
-use crate::keyexpr::PyKeyExpr;
+use crate::id::Source;
 use crate::selector::ParametersArgument;
 use crate::stack::Instrumentation;
 use crate::subscriber::{PyMatchingListener, PyMatchingStatus, matching_listener};
@@ -23,52 +23,27 @@ use crate::subscriber::{PyMatchingListener, PyMatchingStatus, matching_listener}
 /// Asks for one key expression again and again. Undeclared when this object goes.
 #[pyclass(frozen, weakref, module = "weft", name = "Querier")]
 pub(crate) struct PyQuerier {
-    querier: Held<Mutex<Option<Arc<Owned<Querier>>>>>,
+    declared: Declared<Querier>,
     latches: Arc<Latches>,
 }
 
 impl PyQuerier {
     pub(crate) fn new(querier: Querier, latches: Arc<Latches>) -> Self {
-        let querier = Mutex::new(Some(Arc::new(Owned::new(querier))));
-        Self { querier: Held::new(querier), latches }
-    }
-
-    /// A share of it for the time of a call.
-    fn share(&self) -> PyResult<Arc<Owned<Querier>>> {
-        let querier = self.querier.lock().unwrap_or_else(PoisonError::into_inner);
-        querier.clone().ok_or_else(|| refuse("undeclared", "Undeclared querier"))
-    }
-
-    fn with<T>(&self, look: impl FnOnce(&Querier) -> T) -> PyResult<T> {
-        Ok(look(self.share()?.get()?))
+        Self { declared: Declared::new(querier, "Undeclared querier"), latches }
     }
 }
 
-#[pymethods]
-#[allow(clippy::too_many_arguments)] // the surface is given
-impl PyQuerier {
-    /// Its identity.
-    #[getter]
-    fn id(&self) -> PyResult<PyEntityGlobalId> {
-        self.with(|it| PyEntityGlobalId(it.id()))
-    }
-
-    /// Its key expression.
-    #[getter]
-    fn key_expr(&self) -> PyResult<PyKeyExpr> {
-        self.with(|it| PyKeyExpr(it.key_expr().clone()))
-    }
-
+declared!(PyQuerier, "Querier", {
     /// On which keys its queries take replies.
     #[getter]
     fn accept_replies(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.with(|it| member(py, it.accept_replies()))?
+        self.declared.with(|it| member(py, it.accept_replies()))?
     }
 
     /// Whether any queryable matches now, within its target and allowed destination.
     #[getter]
     fn matching_status(&self) -> PyResult<PyMatchingStatus> {
-        Ok(PyMatchingStatus(self.with(Querier::matching_status)?.or_raise()?))
+        Ok(PyMatchingStatus(self.declared.with(Querier::matching_status)?.or_raise()?))
     }
 
     /// Asks. Returns the handler of the replies at once, `None` for a bare callback.
@@ -87,7 +62,7 @@ impl PyQuerier {
         cancellation_token: Option<PyRef<'_, PyCancellationToken>>,
         timestamp_instrumentation: Option<Instrumentation<'_>>,
     ) -> PyResult<Py<PyAny>> {
-        let querier = self.share()?;
+        let querier = self.declared.share()?;
         let prepared = prepare(py, handler)?;
         let mut get = querier.get()?.get().with((prepared.callback, ()));
         with!(get, timestamp_instrumentation = timestamp_instrumentation.map(|it| it.0));
@@ -109,36 +84,12 @@ impl PyQuerier {
         py: Python<'_>,
         handler: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyMatchingListener> {
-        let querier = self.share()?;
+        let querier = self.declared.share()?;
         let querier = querier.get()?;
         matching_listener(py, handler, &self.latches, |callback| {
             let builder = querier.matching_listener().with((callback, ()));
             blocking(py, || builder.wait())?.or_raise()
         })
-    }
-
-    /// Ends it, and its matching listeners. Raises `ZError` if it has ended.
-    fn undeclare(&self, py: Python<'_>) -> PyResult<()> {
-        let querier = self.share()?;
-        querier.get()?;
-        *self.querier.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        blocking(py, || drop(querier))
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_args))]
-    fn __exit__(&self, py: Python<'_>, _args: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
-        if self.share().is_ok() { self.undeclare(py) } else { Ok(()) }
-    }
-
-    fn __repr__(&self) -> String {
-        match self.with(|it| it.key_expr().clone()) {
-            Ok(key) => format!("Querier('{key}')"),
-            Err(_) => "Querier(undeclared)".to_owned(),
-        }
     }
 
     #[classmethod]
@@ -148,4 +99,4 @@ impl PyQuerier {
     ) -> PyResult<Py<PyAny>> {
         alias(class, args)
     }
-}
+});
