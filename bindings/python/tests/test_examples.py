@@ -22,8 +22,8 @@ DEADLINE = 25.0
 # The examples use nothing but what both modules have: the reference's stands in for ours.
 ON_THE_REFERENCE = """
 import runpy, sys
-import zenoh, zenoh.ext
-sys.modules["weft"], sys.modules["weft.ext"] = zenoh, zenoh.ext
+import zenoh, zenoh.ext, zenoh.shm
+sys.modules.update({"weft": zenoh, "weft.ext": zenoh.ext, "weft.shm": zenoh.shm})
 sys.path.insert(0, sys.argv[1].rpartition("/")[0])
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -124,6 +124,21 @@ def until_it_listens(example, endpoint):
 
 
 both_ways = pytest.mark.parametrize("ends", ENDS, ids="-".join)
+
+
+@pytest.mark.parametrize("ends", [*ENDS, ("zenoh", "zenoh")], ids="-".join)
+def test_pub_and_sub_without_and_with_shared_memory(start, ends):
+    sub = start(ends[0], "z_sub_shm")
+    sub.expect("Press CTRL-C")
+    pub = start(ends[1], "z_pub_shm", "--iter", 2, "--interval", 0.5)
+    pub.expect("Creating POSIX SHM provider..." if ends[1] == "zenoh" else "No shared memory: weft.shm: this build has no")
+    for number in range(2):
+        what = f"('demo/example/zenoh-python-pub': '[{number:4d}] Pub from Python!')"
+        pub.expect(f"Putting Data {what}...")
+        way = "SHM" if ends == ("zenoh", "zenoh") else "RAW"
+        assert sub.expect(">> [Subscriber]") == f">> [Subscriber] Received SampleKind.PUT {what} [{way}]"
+    pub.finish()
+    sub.interrupt()
 
 
 @both_ways
