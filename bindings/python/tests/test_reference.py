@@ -414,3 +414,50 @@ def test_advanced_subscribers_hear_of_publishers_that_come_later(ends, key):
         publisher.put(str(number))
     assert texts(subscriber, 4) == ["0", "1", "2", "3"]
     assert misses.try_recv() is None
+
+
+@pytest.mark.parametrize(
+    ("depth", "found", "missed"),
+    [(10, ["2", "3", "4"], None), (1, ["4"], 2)],
+    ids=["in the cache", "not in the cache"],
+)
+@pytest.mark.parametrize(("sends", "receives"), [(weft, weft), (weft, zenoh), (zenoh, weft)])
+def test_advanced_subscribers_ask_for_what_was_lost(key, sends, receives, depth, found, missed):
+    locator = f"tcp/127.0.0.1:{free_port()}"
+    # In a hurry: nobody waits for long for a router that is gone.
+    client = {"connect__endpoints": [locator], "connect__retry": {"period_init_ms": 50, "period_max_ms": 50}}
+
+    def router():
+        return session(weft, "router", listen__endpoints=[locator])
+
+    def linked(*sessions):
+        return all(it.info.transports() for it in sessions)
+
+    middle = router()
+    with session(sends, "client", **client) as first, session(receives, "client", **client) as second:
+        sender, receiver = End(sends, first), End(receives, second)
+        publisher = advanced_publisher(sender, key, depth)
+        ext = receives.ext
+        watcher = first.liveliness().declare_subscriber(f"{key}/@adv/sub/**", history=True)
+        subscriber = ext.declare_advanced_subscriber(
+            second, key, recovery=ext.RecoveryConfig(heartbeat=True), subscriber_detection=True
+        )
+        misses = subscriber.sample_miss_listener()
+        receive(watcher, "the subscriber, whose token comes after itself")
+        publisher.put("1")
+        assert texts(subscriber, 1) == ["1"]
+        # All that is published while the router is gone is lost.
+        middle.close()
+        until(lambda: not (first.info.transports() or second.info.transports()), "the end of the links")
+        for text in ["2", "3", "4"]:
+            publisher.put(text)
+        with router():
+            until(lambda: linked(first, second), "the links")
+            # A heartbeat tells the last number.
+            assert texts(subscriber, len(found)) == found
+            publisher.put("5")
+            assert texts(subscriber, 1) == ["5"]
+            if missed is None:
+                assert misses.try_recv() is None
+            else:
+                assert receive(misses, "the miss").nb == missed
