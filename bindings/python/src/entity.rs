@@ -21,7 +21,7 @@ pub(crate) trait Delivers: Send {
 /// Such a declaration, until it is undeclared.
 struct Inner<E: Delivers> {
     entity: Mutex<Option<Owned<E>>>,
-    /// It has nothing but a callback: it stays when its object goes.
+    /// It stays when its object goes.
     stays: bool,
 }
 
@@ -55,7 +55,17 @@ impl<E: Delivers> Entity<E> {
         (kept, latch): (Kept, Option<Arc<Latch>>),
         ended: &'static str,
     ) -> Self {
-        let stays = matches!(kept, Kept::Nothing);
+        Self::new_in(entity, (kept, latch), ended, None)
+    }
+
+    /// The same. It stays when its object goes if `background`; without a word on that, if it has nothing but a callback.
+    pub(crate) fn new_in(
+        entity: E,
+        (kept, latch): (Kept, Option<Arc<Latch>>),
+        ended: &'static str,
+        background: Option<bool>,
+    ) -> Self {
+        let stays = background.unwrap_or(matches!(kept, Kept::Nothing));
         let entity = Mutex::new(Some(Owned::new(entity)));
         Self { inner: Held::new(Inner { entity, stays }), kept, latch, ended }
     }

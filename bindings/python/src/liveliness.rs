@@ -54,13 +54,14 @@ impl PyLiveliness {
 
     /// Declares a subscriber of tokens: put when one appears, delete when it goes. With `history`, those that are alive come
     /// first.
-    #[pyo3(signature = (key_expr, handler=None, *, history=None))]
+    #[pyo3(signature = (key_expr, handler=None, *, history=None, background=None))]
     fn declare_subscriber(
         &self,
         py: Python<'_>,
         key_expr: Key,
         handler: Option<&Bound<'_, PyAny>>,
         history: Option<bool>,
+        background: Option<bool>,
     ) -> PyResult<PySubscriber> {
         let session = self.0.get();
         let prepared = prepare(py, handler)?;
@@ -69,7 +70,7 @@ impl PyLiveliness {
         with!(builder, history = history);
         let subscriber = AnySubscriber::Tokens(blocking(py, || builder.wait())?.or_raise()?);
         let own = prepared.own.start(py, &[session.latches()])?;
-        Ok(PySubscriber(Entity::new(subscriber, own, PySubscriber::ENDED)))
+        Ok(PySubscriber(Entity::new_in(subscriber, own, PySubscriber::ENDED, background)))
     }
 
     fn __repr__(&self) -> String {

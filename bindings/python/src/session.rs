@@ -265,14 +265,16 @@ impl PySession {
         Ok(kept.into_object(py))
     }
 
-    /// Declares a subscriber.
-    #[pyo3(signature = (key_expr, handler=None, *, allowed_origin=None))]
+    /// Declares a subscriber. With `background` it stays when its object goes, until the session closes; by default
+    /// if it has nothing but a callback.
+    #[pyo3(signature = (key_expr, handler=None, *, allowed_origin=None, background=None))]
     fn declare_subscriber(
         &self,
         py: Python<'_>,
         key_expr: Key,
         handler: Option<&Bound<'_, PyAny>>,
         allowed_origin: Option<Member<Locality>>,
+        background: Option<bool>,
     ) -> PyResult<PySubscriber> {
         let session = self.session()?;
         let prepared = prepare(py, handler)?;
@@ -280,11 +282,13 @@ impl PySession {
         with!(builder, allowed_origin = value(allowed_origin));
         let subscriber = AnySubscriber::Samples(blocking(py, || builder.wait())?.or_raise()?);
         let own = prepared.own.start(py, &[self.latches()])?;
-        Ok(PySubscriber(Entity::new(subscriber, own, PySubscriber::ENDED)))
+        Ok(PySubscriber(Entity::new_in(subscriber, own, PySubscriber::ENDED, background)))
     }
 
-    /// Declares a queryable. `complete` says that it knows every value of its key expression.
-    #[pyo3(signature = (key_expr, handler=None, *, complete=None, allowed_origin=None))]
+    /// Declares a queryable. `complete` says that it knows every value of its key expression; `background` as for
+    /// a subscriber.
+    #[pyo3(signature = (key_expr, handler=None, *, complete=None, allowed_origin=None,
+        background=None))]
     fn declare_queryable(
         &self,
         py: Python<'_>,
@@ -292,6 +296,7 @@ impl PySession {
         handler: Option<&Bound<'_, PyAny>>,
         complete: Option<bool>,
         allowed_origin: Option<Member<Locality>>,
+        background: Option<bool>,
     ) -> PyResult<PyQueryable> {
         let session = self.session()?;
         let prepared = prepare(py, handler)?;
@@ -299,7 +304,7 @@ impl PySession {
         with!(builder, complete = complete, allowed_origin = value(allowed_origin));
         let queryable = blocking(py, || builder.wait())?.or_raise()?;
         let own = prepared.own.start(py, &[self.latches()])?;
-        Ok(PyQueryable(Entity::new(queryable, own, PyQueryable::ENDED)))
+        Ok(PyQueryable(Entity::new_in(queryable, own, PyQueryable::ENDED, background)))
     }
 
     /// Declares a publisher: the way to publish on one key again and again.

@@ -363,6 +363,28 @@ def test_a_bare_callback_stays(pair, key):
     until(lambda: got, "the sample")
 
 
+@pytest.mark.parametrize("background", [True, False])
+def test_what_stays_can_be_told(pair, key, background):
+    first, second = pair
+    publisher, querier = second.declare_publisher(key), second.declare_querier(key)
+    token = second.liveliness().declare_token(key)
+    got = []
+    handlers = weft.handlers
+    handler = handlers.DefaultHandler() if background else got.append
+    channel = first.declare_subscriber(key, handler, background=background).handler
+    first.declare_queryable(key, handler, background=background)
+    watched = first.liveliness().declare_subscriber(key, handler, history=True, background=background).handler
+    gc.collect()
+    until(lambda: publisher.matching_status.matching == querier.matching_status.matching == background, "both")
+    if background:
+        publisher.put("x")
+        assert channel.recv().payload == "x"
+        assert watched.recv().kind == weft.SampleKind.PUT
+    token.undeclare()
+    if background:
+        assert watched.recv().kind == weft.SampleKind.DELETE
+
+
 def test_threads_publish_on_one_publisher(alone, key):
     got = []
     alone.declare_subscriber(key, got.append)

@@ -1046,14 +1046,14 @@ class Liveliness:
     @overload
     def get(self, key_expr: _Key, handler: Callable[[Reply], Any], *, timeout: _Number | None = None, cancellation_token: CancellationToken | None = None) -> None: ...
     @overload
-    def declare_subscriber(self, key_expr: _Key, handler: _Channel[Sample] = None, *, history: bool | None = None) -> Subscriber[Handler[Sample]]:
+    def declare_subscriber(self, key_expr: _Key, handler: _Channel[Sample] = None, *, history: bool | None = None, background: bool | None = None) -> Subscriber[Handler[Sample]]:
         """Declares a subscriber of tokens: put when one appears, delete when it goes. With `history`,
         those that are alive come first.
         """
     @overload
-    def declare_subscriber(self, key_expr: _Key, handler: tuple[Callable[[Sample], Any], _H], *, history: bool | None = None) -> Subscriber[_H]: ...
+    def declare_subscriber(self, key_expr: _Key, handler: tuple[Callable[[Sample], Any], _H], *, history: bool | None = None, background: bool | None = None) -> Subscriber[_H]: ...
     @overload
-    def declare_subscriber(self, key_expr: _Key, handler: Callable[[Sample], Any], *, history: bool | None = None) -> Subscriber[None]: ...
+    def declare_subscriber(self, key_expr: _Key, handler: Callable[[Sample], Any], *, history: bool | None = None, background: bool | None = None) -> Subscriber[None]: ...
 
 @final
 class LivelinessToken:
@@ -1138,19 +1138,23 @@ class Session:
     @overload
     def get(self, selector: _Selector, handler: Callable[[Reply], Any], *, target: QueryTarget | None = None, consolidation: _Consolidation | None = None, accept_replies: ReplyKeyExpr | None = None, timeout: _Number | None = None, congestion_control: CongestionControl | None = None, priority: Priority | None = None, express: bool | None = None, payload: _Payload | None = None, encoding: _Encoding | None = None, attachment: _Payload | None = None, allowed_destination: Locality | None = None, source_info: SourceInfo | None = None, cancellation_token: CancellationToken | None = None, timestamp_instrumentation: TimestampInstrumentation | None = None) -> None: ...
     @overload
-    def declare_subscriber(self, key_expr: _Key, handler: _Channel[Sample] = None, *, allowed_origin: Locality | None = None) -> Subscriber[Handler[Sample]]:
-        """Declares a subscriber."""
+    def declare_subscriber(self, key_expr: _Key, handler: _Channel[Sample] = None, *, allowed_origin: Locality | None = None, background: bool | None = None) -> Subscriber[Handler[Sample]]:
+        """Declares a subscriber. With `background` it stays when its object goes, until the session
+        closes; by default if it has nothing but a callback.
+        """
     @overload
-    def declare_subscriber(self, key_expr: _Key, handler: tuple[Callable[[Sample], Any], _H], *, allowed_origin: Locality | None = None) -> Subscriber[_H]: ...
+    def declare_subscriber(self, key_expr: _Key, handler: tuple[Callable[[Sample], Any], _H], *, allowed_origin: Locality | None = None, background: bool | None = None) -> Subscriber[_H]: ...
     @overload
-    def declare_subscriber(self, key_expr: _Key, handler: Callable[[Sample], Any], *, allowed_origin: Locality | None = None) -> Subscriber[None]: ...
+    def declare_subscriber(self, key_expr: _Key, handler: Callable[[Sample], Any], *, allowed_origin: Locality | None = None, background: bool | None = None) -> Subscriber[None]: ...
     @overload
-    def declare_queryable(self, key_expr: _Key, handler: _Channel[Query] = None, *, complete: bool | None = None, allowed_origin: Locality | None = None) -> Queryable[Handler[Query]]:
-        """Declares a queryable. `complete` says that it knows every value of its key expression."""
+    def declare_queryable(self, key_expr: _Key, handler: _Channel[Query] = None, *, complete: bool | None = None, allowed_origin: Locality | None = None, background: bool | None = None) -> Queryable[Handler[Query]]:
+        """Declares a queryable. `complete` says that it knows every value of its key expression;
+        `background` as for a subscriber.
+        """
     @overload
-    def declare_queryable(self, key_expr: _Key, handler: tuple[Callable[[Query], Any], _H], *, complete: bool | None = None, allowed_origin: Locality | None = None) -> Queryable[_H]: ...
+    def declare_queryable(self, key_expr: _Key, handler: tuple[Callable[[Query], Any], _H], *, complete: bool | None = None, allowed_origin: Locality | None = None, background: bool | None = None) -> Queryable[_H]: ...
     @overload
-    def declare_queryable(self, key_expr: _Key, handler: Callable[[Query], Any], *, complete: bool | None = None, allowed_origin: Locality | None = None) -> Queryable[None]: ...
+    def declare_queryable(self, key_expr: _Key, handler: Callable[[Query], Any], *, complete: bool | None = None, allowed_origin: Locality | None = None, background: bool | None = None) -> Queryable[None]: ...
     def declare_publisher(self, key_expr: _Key, *, encoding: _Encoding | None = None, congestion_control: CongestionControl | None = None, priority: Priority | None = None, express: bool | None = None, reliability: Reliability | None = None, allowed_destination: Locality | None = None) -> Publisher:
         """Declares a publisher: the way to publish on one key again and again."""
     def declare_querier(self, key_expr: _Key, *, target: QueryTarget | None = None, consolidation: _Consolidation | None = None, accept_replies: ReplyKeyExpr | None = None, timeout: _Number | None = None, congestion_control: CongestionControl | None = None, priority: Priority | None = None, express: bool | None = None, allowed_destination: Locality | None = None) -> Querier:
@@ -1233,7 +1237,7 @@ class AdvancedPublisher:
     def delete(self, *, attachment: _Payload | None = None, timestamp: Timestamp | None = None, timestamp_instrumentation: TimestampInstrumentation | None = None) -> None:
         """Publishes that the key has no value any more."""
     def undeclare(self) -> None:
-        """Ends it. Raises `ZError` if it has ended."""
+        """Ends it, and its matching listeners. Raises `ZError` if it has ended."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_args: object) -> None: ...
 
