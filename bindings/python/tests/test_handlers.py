@@ -9,7 +9,7 @@ import time
 import warnings
 
 import pytest
-from conftest import until
+from conftest import config, until
 
 import weft
 from weft.handlers import Callback, DefaultHandler, FifoChannel, RingChannel
@@ -171,25 +171,87 @@ def test_an_exception_is_logged_and_delivery_goes_on(alone, key, indirect, caplo
     assert "raise LookupError" in caplog.text
 
 
-def test_everything_may_be_called_in_a_callback(alone, key):
-    done = threading.Event()
-    results = []
+# What calls a callback: each makes `handler` the callback of something of `session`, and has it called.
+CALLERS = {
+    "subscriber": lambda session, other, key, handler: (
+        session.declare_subscriber(key, handler),
+        matched(other.declare_publisher(key)).put("x"),
+    ),
+    "subscriber of its own": lambda session, other, key, handler: (
+        session.declare_subscriber(key, handler),
+        session.put(key, "x"),
+    ),
+    "queryable": lambda session, other, key, handler: (
+        session.declare_queryable(key, handler),
+        matched(other.declare_querier(key)).get(lambda reply: None),
+    ),
+    "reply": lambda session, other, key, handler: (
+        other.declare_queryable(key, lambda query: query.reply(key, "x")),
+        matched(session.declare_querier(key)).get(handler),
+    ),
+    "token": lambda session, other, key, handler: (
+        session.liveliness().declare_subscriber(key, handler),
+        other.liveliness().declare_token(key),
+    ),
+    "matching": lambda session, other, key, handler: (
+        publisher := session.declare_publisher(key),
+        publisher.declare_matching_listener(handler),
+        other.declare_subscriber(key),
+    ),
+    "transport": lambda session, other, key, handler: (
+        session.info.declare_transport_events_listener(handler, history=True),
+    ),
+}
 
-    def callback(sample):
-        inner = alone.declare_subscriber(f"{key}/inner")
-        alone.put(f"{key}/inner", "y")
-        results.append(str(inner.recv().payload))
-        inner.undeclare()
-        with alone.declare_queryable(f"{key}/ask", lambda query: query.reply(f"{key}/ask", "z")):
-            results.extend(str(it.ok.payload) for it in alone.get(f"{key}/ask"))
-        subscriber.undeclare()
-        alone.close()
-        done.set()
 
-    subscriber = alone.declare_subscriber(key, callback)
-    alone.put(key, "x")
-    assert done.wait(10)
-    assert results == ["y", "z"] and alone.is_closed()
+def everything(session, key):
+    """Calls all that may wait or deliver, and returns what came of it."""
+    found = []
+    inner = session.declare_subscriber(f"{key}/inner")
+    session.put(f"{key}/inner", "put")
+    with session.declare_publisher(f"{key}/inner") as publisher:
+        publisher.put("publisher")
+        publisher.delete()
+    found += [str(sample.payload) for sample in inner.recv_many(3)]
+    inner.undeclare()
+    with session.declare_queryable(f"{key}/ask", lambda query: query.reply(f"{key}/ask", "get")):
+        token = weft.CancellationToken()
+        found += [str(reply.ok.payload) for reply in session.get(f"{key}/ask", cancellation_token=token)]
+        with session.declare_querier(f"{key}/ask") as querier:
+            found += [str(reply.ok.payload) for reply in querier.get()]
+        token.cancel()
+    with session.liveliness().declare_token(f"{key}/token"):
+        found += [str(reply.ok.kind) for reply in session.liveliness().get(f"{key}/token")]
+    with weft.open(config()) as another:
+        found.append(another.is_closed())
+    session.undeclare(session.declare_keyexpr(f"{key}/declared"))
+    return found
+
+
+@pytest.mark.parametrize("indirect", [True, False])
+@pytest.mark.parametrize("caller", CALLERS)
+def test_everything_may_be_called_in_every_callback(pair, key, caller, indirect):
+    session, other = pair
+    once, outcome = threading.Lock(), queue.Queue()
+
+    def callback(_):
+        if once.acquire(blocking=False):
+            try:
+                found = everything(session, key)
+                session.close()
+                outcome.put(found)
+            except BaseException as error:
+                outcome.put(error)
+
+    kept = CALLERS[caller](session, other, key, Callback(callback, indirect=indirect))
+    found = outcome.get(timeout=10)
+    assert found == ["put", "publisher", "", "get", "get", "SampleKind.PUT", False], found
+    assert session.is_closed() and kept
+
+
+def matched(declared):
+    until(lambda: declared.matching_status, "a match")
+    return declared
 
 
 @pytest.mark.parametrize("indirect", [True, False])
