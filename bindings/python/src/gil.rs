@@ -24,6 +24,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -63,6 +64,18 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         MODE.set(self.0);
+    }
+}
+
+/// Refuses sub-interpreters: threads and sessions belong to the process. From 3.12 on, CPython does that by itself.
+///
+/// # Errors
+/// `ImportError` in a sub-interpreter.
+pub(crate) fn in_main_interpreter() -> PyResult<()> {
+    // SAFETY: the thread is attached, as modules are made by attached threads. The main interpreter's number is 0.
+    match unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } {
+        0 => Ok(()),
+        _ => Err(PyImportError::new_err("weft does not support loading in subinterpreters")),
     }
 }
 

@@ -117,6 +117,7 @@ mod _weft {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        crate::gil::in_main_interpreter()?;
         crate::gil::install();
         crate::encoding::add_constants(&py.get_type::<PyEncoding>())?;
         let error = py.get_type::<crate::error::ZError>();

@@ -271,6 +271,22 @@ def test_a_fork_is_told_what_it_cannot_use():
     assert (done.returncode, done.stdout) == (0, "parent works\n"), done.stderr
 
 
+def test_a_sub_interpreter_is_told_that_it_cannot():
+    text = """
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        import weft
+        code = "try:\\n    import weft\\nexcept ImportError as error:\\n    print(error, flush=True)"
+        interpreters.run_string(interpreters.create(), code)
+        print(len(weft.__all__) > 0)
+        """
+    done = run_script(textwrap.dedent(text))
+    assert done.returncode == 0 and done.stderr == ""
+    assert "subinterpreters" in done.stdout and done.stdout.endswith("\nTrue\n")
+
+
 def test_logs_go_to_standard_error_if_asked_for():
     text = script("weft.init_log_from_env_or('info'); weft.open(config()); weft.init_log_from_env_or('info')")
     environment = {**os.environ, "RUST_LOG": ""}
