@@ -310,7 +310,8 @@ def test_liveliness(ends, key):
     token = lives.session.liveliness().declare_token(f"{key}/token")
     sample = receive(watcher, "the token")
     assert (sample.kind, str(sample.key_expr)) == (kinds.PUT, f"{key}/token")
-    # Until, because a client of the reference now and then hears of no token, from a router of its own, too.
+    # Until, because a client of the reference now and then tells of no token, with a router of its own, too. On the wire is
+    # the answer, token and end in one frame: one that comes at once is sometimes lost in the client.
     (reply,) = until(lambda: replies(watches.session.liveliness().get(f"{key}/*")), "the token")
     assert str(reply.key_expr) == f"{key}/token"
     late = watches.session.liveliness().declare_subscriber(f"{key}/**", history=True)
