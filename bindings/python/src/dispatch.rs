@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use weft::handlers::{Callback, Receiver, calling, is_calling};
 
-use crate::gil::{SIGNALS_EVERY, call, call0, call1};
+use crate::gil::{SIGNALS_EVERY, call, call0, call1, enter};
 use crate::handler::Item;
 
 /// Opens when a callback was called for the last time.
@@ -159,11 +159,11 @@ pub(crate) fn direct<T: Item>(
 ) -> Callback<T> {
     let open = Open(latch);
     let call = move |item: T| {
-        Python::try_attach(|py| deliver(py, &callback, item));
+        enter(|py| deliver(py, &callback, item));
     };
     Callback::with_drop(call, move || {
         let _open = open;
-        Python::try_attach(|py| end(py, drop.as_ref()));
+        enter(|py| end(py, drop.as_ref()));
     })
 }
 

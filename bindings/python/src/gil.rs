@@ -116,7 +116,7 @@ fn is_interrupted() -> bool {
     if PENDING.with_borrow(Option::is_some) {
         return true;
     }
-    let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
+    let raised = enter(|py| py.check_signals().err()).flatten();
     let is_raised = raised.is_some();
     PENDING.set(raised);
     is_raised
@@ -127,6 +127,15 @@ fn raise_pending() -> PyResult<()> {
         Some(raised) => Err(raised),
         None => Ok(()),
     }
+}
+
+/// Calls Python from within the library: from a callback on the thread that delivers. What that calls of the library begins
+/// anew, whatever the thread was doing with the GIL. `None` if the interpreter is ending.
+pub(crate) fn enter<T>(call: impl FnOnce(Python<'_>) -> T) -> Option<T> {
+    Python::try_attach(|py| {
+        let _mode = Entered::new(Mode::Outside);
+        call(py)
+    })
 }
 
 /// Calls the library with the GIL held, except where it waits.

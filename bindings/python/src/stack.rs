@@ -11,7 +11,7 @@ use crate::bytes::Bytes;
 use crate::dispatch::log_to;
 use crate::enums::{Member, member};
 use crate::error::refuse;
-use crate::gil::call1;
+use crate::gil::{call1, enter};
 use crate::id::PyZenohId;
 use crate::info::capitalized;
 use crate::time::PyTimestamp;
@@ -194,7 +194,7 @@ pub(crate) fn callback(
     function: Py<PyAny>,
 ) -> impl Fn(TimestampContext) -> Vec<u8> + Send + Sync + 'static {
     move |context| {
-        let stamp = Python::try_attach(|py| {
+        let stamp = enter(|py| {
             let context = Bound::new(py, PyTimestampContext(context));
             let stamp = context.and_then(|it| call1(function.bind(py), it.as_any()));
             match stamp.and_then(|it| it.extract::<Bytes>()) {
