@@ -168,6 +168,7 @@ pub(crate) fn blocking<T: Send>(py: Python<'_>, call: impl FnOnce() -> T + Send)
 mod raw {
     use pyo3::ffi::PyObject;
 
+    // SAFETY: both are of the stable ABI, with these arguments.
     unsafe extern "C-unwind" {
         pub(super) fn PyObject_Call(
             callable: *mut PyObject,

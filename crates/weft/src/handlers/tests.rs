@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -147,6 +148,18 @@ fn drain_takes_what_is_queued_and_releases_senders() {
         sender.join().unwrap();
     });
     assert_eq!(receiver.drain().count(), 0);
+}
+
+#[test]
+fn drain_into_puts_what_is_queued_behind_what_is_there() {
+    let (callback, receiver) = fifo(8);
+    let mut items = VecDeque::new();
+    callback.call(1);
+    receiver.drain_into(&mut items);
+    (2..=3).for_each(|item| callback.call(item));
+    receiver.drain_into(&mut items);
+    receiver.drain_into(&mut items);
+    assert_eq!(items, [1, 2, 3]);
 }
 
 #[test]
