@@ -388,10 +388,14 @@ def texts(subscriber, count):
 
 def test_advanced_subscribers_get_what_was_before_them(ends, key):
     sender, receiver = ends
+    plain = receiver.session.declare_subscriber(key)
+    matched(sender.session.declare_publisher(key)).undeclare()
     publisher = advanced_publisher(sender, key, 3)
     for number in range(5):
         publisher.put(str(number))
-    # That it is known there, and with it its cache.
+    # That none of them is still on its way: tokens have a higher priority and are there before.
+    assert texts(plain, 5) == ["0", "1", "2", "3", "4"]
+    # That the publisher is known there, and with it its cache.
     watcher = receiver.session.liveliness().declare_subscriber(f"{key}/@adv/**", history=True)
     until(lambda: key in str(receive(watcher, "the publisher").key_expr), "the publisher")
     subscriber = advanced_subscriber(receiver, key)
