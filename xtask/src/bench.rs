@@ -1,20 +1,53 @@
-//! `cargo xtask bench`: the micro-benchmarks of the crates, or with `--reference` the comparison with the reference.
+//! `cargo xtask bench`: Weft beside its peers, or the micro-benchmarks of the crates of the crates.
+//!
+//! The former is the Python package `bench/weftbench`; its manual is `bench/README.md`.
 
 use crate::command::{Program, Result, root};
 use crate::report::Report;
+use crate::venv;
+use std::path::Path;
 use std::process::ExitCode;
+
+const VENV: &str = ".venv-bench";
+const REQUIREMENTS: &str = "bench/requirements.txt";
 
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let repeat = Program::cargo().args(["xtask", "bench"]).args(arguments).to_string();
-    let (reference, passed_on): (Vec<&String>, Vec<&String>) =
-        arguments.iter().partition(|argument| *argument == "--reference");
-    Report::single("bench", &repeat, || {
-        if reference.is_empty() { micro(&passed_on) } else { against_the_reference(&passed_on) }
+    Report::single("bench", &repeat, || match arguments.split_first() {
+        Some((first, rest)) if first == "--micro" => micro(rest),
+        _ => beside_peers(arguments),
     })
 }
 
+/// What `cargo xtask test` takes of it: the harness without its peers.
+pub(crate) fn steps(report: &mut Report) {
+    let tests = ["-m", "unittest", "discover", "-t", "bench", "-s", "bench/tests"];
+    let repeat = Program::at("python3").args(tests).to_string();
+    report.step("bench harness", &repeat, || {
+        Program::at("python3").args(tests).run()?;
+        package_tests("bench/roles")?;
+        package_tests("bench/limits")
+    });
+}
+
+fn package_tests(folder: &str) -> Result {
+    let manifest = format!("{folder}/Cargo.toml");
+    Program::cargo().args(["test", "--quiet", "--locked", "--manifest-path", &manifest]).run()
+}
+
+/// Every program of the bench is a package of its own, which the harness builds: no library of a peer is a dependency of
+/// the workspace.
+fn beside_peers(arguments: &[String]) -> Result {
+    venv::ready(VENV, REQUIREMENTS)?;
+    harness(&root().join(VENV).join("bin/python"), "weftbench", arguments)
+}
+
+fn harness(python: &Path, module: &str, arguments: &[String]) -> Result {
+    Program::at(python).args(["-m", module]).args(arguments).env("PYTHONPATH", "bench").run()
+}
+
 /// Every `benches/*.rs` of every crate; the arguments filter and tune as the benchmark harness says.
-fn micro(arguments: &[&String]) -> Result {
+fn micro(arguments: &[String]) -> Result {
     let crates = root().join("crates");
     let folders =
         std::fs::read_dir(&crates).map_err(|error| format!("{}: {error}", crates.display()))?;
@@ -30,10 +63,4 @@ fn micro(arguments: &[&String]) -> Result {
     let packages = packages.iter().flat_map(|package| ["--package", package]);
     // Only bench targets: the unit-test harness does not know their arguments.
     Program::cargo().arg("bench").args(packages).args(["--bench", "*", "--"]).args(arguments).run()
-}
-
-/// The comparison builds the reference in a package of its own, so that its library is no dependency of
-/// the workspace.
-fn against_the_reference(arguments: &[&String]) -> Result {
-    Program::at("python3").arg("bench/compare.py").args(arguments).run()
 }

@@ -56,8 +56,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "bench",
-        arguments: "[--reference] [ARGS..]",
-        about: "micro-benchmarks, or the comparison with the reference",
+        arguments: "[--case NAME] [--quick | --full] [--publish] [ARGS..] | --micro [FILTER]",
+        about: "Weft beside its peers, or micro-benchmarks",
         run: bench::run,
     },
     Verb {

@@ -2,7 +2,7 @@
 
 use crate::command::{Program, reserve_stdout};
 use crate::report::Report;
-use crate::{check, doc, fuzz, interop, python, refuse};
+use crate::{bench, check, doc, fuzz, interop, python, refuse};
 use std::process::ExitCode;
 
 /// How long each fuzz target runs in CI. On two cores, two targets run side by side.
@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     report.step("fuzz", &repeat, || fuzz::campaign(&[], fuzz_seconds));
     python::steps(&mut report, &[]);
     interop::steps(&mut report, &[]);
+    bench::steps(&mut report);
     let code = report.finish();
     if json {
         println!("{}", report.json());

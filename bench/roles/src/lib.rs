@@ -1,14 +1,24 @@
-//! What the programs of the comparison share: flags, the `ready` line, and how a rate and a round trip are measured.
+//! The roles of the benchmark, written once: flags, the `ready` line, and how a rate and a round trip are measured.
 //!
-//! Not here: any protocol. The roles of bare TCP are in the binary `limits`, those of the reference implementation in
-//! `bench/reference`. The contract of a role is in `bench/README.md`.
+//! Not here: any protocol. A program implements [`Network`] and hands its command line to [`play`]. The contract of a role
+//! is in `bench/README.md`.
 #![warn(unreachable_pub)]
 
 mod arguments;
+mod network;
+mod pace;
+mod place;
+mod queries;
+mod round_trip;
 mod round_trips;
+mod sessions;
+mod throughput;
 mod window;
 
 pub use arguments::Arguments;
+pub use network::{Message, Network, Publish};
+pub use pace::Pace;
+pub use place::{How, Mode, Place, Priority};
 pub use round_trips::RoundTrips;
 pub use window::{Rate, Window};
 
@@ -43,6 +53,23 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
     }
 }
 
+/// Plays the role that the command line names, over `N`.
+pub fn play<N: Network>() -> ExitCode {
+    run_role(|role, arguments| match role {
+        "sub-thr" => throughput::subscribe::<N>(arguments),
+        "sub-first" => throughput::subscribe_first::<N>(arguments),
+        "pub-thr" => throughput::publish::<N>(arguments),
+        "ping" => round_trip::ping::<N>(arguments),
+        "pong" => round_trip::pong::<N>(arguments),
+        "queryable" => queries::answer::<N>(arguments),
+        "get" => queries::ask::<N>(arguments),
+        "declare" => sessions::declare::<N>(arguments),
+        "sessions" => sessions::open::<N>(arguments),
+        "router" => sessions::route::<N>(arguments),
+        _ => Err(no_role(role)),
+    })
+}
+
 /// Runs one role of a program and turns its outcome into output and exit status.
 pub fn run_role(role: impl FnOnce(&str, Arguments) -> Outcome) -> ExitCode {
     let outcome = Arguments::of_process().and_then(|(name, arguments)| role(&name, arguments));
@@ -58,6 +85,11 @@ pub fn run_role(role: impl FnOnce(&str, Arguments) -> Outcome) -> ExitCode {
     }
 }
 
+/// The failure of a program that has no such role.
+pub fn no_role(role: &str) -> Failure {
+    Failure::Usage(format!("no role `{role}`"))
+}
+
 /// Tells whoever started this process that the other side may start: the socket listens, everything is declared.
 pub fn ready() {
     eprintln!("ready");
@@ -68,4 +100,12 @@ pub fn wait_for_end_of_stdin() {
     let mut bytes = std::io::stdin().lock();
     let mut buffer = [0; 64];
     while bytes.read(&mut buffer).is_ok_and(|len| len > 0) {}
+}
+
+/// Ends the process, with 0, when standard input ends: for roles that are not done by then, whose figures nobody wants.
+fn end_with_stdin() {
+    std::thread::spawn(|| {
+        wait_for_end_of_stdin();
+        std::process::exit(0);
+    });
 }

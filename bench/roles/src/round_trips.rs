@@ -22,6 +22,15 @@ impl RoundTrips {
         Duration::from_millis(5) * u32::try_from(self.warmup + self.count).unwrap_or(u32::MAX)
     }
 
+    /// How long all of them take when so many a second are sent; nothing for 0.
+    pub fn time_at(&self, rate: f64) -> Duration {
+        if rate > 0.0 {
+            Duration::from_secs_f64((self.warmup + self.count) as f64 / rate)
+        } else {
+            Duration::ZERO
+        }
+    }
+
     /// Call right before a request is sent.
     pub fn depart(&mut self) {
         self.sent = Instant::now();
@@ -29,7 +38,11 @@ impl RoundTrips {
 
     /// Call right after its answer came; whether there is another one to send.
     pub fn arrive(&mut self) -> bool {
-        let sample = self.sent.elapsed();
+        self.record(self.sent.elapsed())
+    }
+
+    /// Takes one that was timed elsewhere; whether there is another one to send.
+    pub fn record(&mut self, sample: Duration) -> bool {
         if self.warmup > 0 {
             self.warmup -= 1;
         } else if self.samples.len() < self.count {

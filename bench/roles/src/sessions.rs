@@ -1,0 +1,100 @@
+//! What comes with sessions: routers, many sessions at once, and what they declare.
+
+use crate::{
+    Arguments, Mode, Network, Outcome, Place, Publish as _, Rate, Window, end_with_stdin, ready,
+    wait_for_end_of_stdin,
+};
+use crate::{How, queries};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Forwards for others until standard input ends.
+pub(crate) fn route<N: Network>(mut arguments: Arguments) -> Outcome {
+    let place = Place::take(&mut arguments, Mode::Router)?;
+    arguments.finish()?;
+    let session = N::open(&place)?;
+    ready();
+    wait_for_end_of_stdin();
+    drop(session);
+    Ok(r#"{"role":"router"}"#.to_owned())
+}
+
+/// Messages that a busy session has published to itself, through the router, before it counts as busy.
+const BUSY_MESSAGES: usize = 16;
+
+/// The longest that messages of busy sessions may take altogether.
+const BUSY_MAX: Duration = Duration::from_secs(60);
+
+/// Holds `--sessions` open until standard input ends. With `--busy`, each has a subscriber and a publisher of its own,
+/// and messages have gone from the one to the other.
+pub(crate) fn open<N: Network>(mut arguments: Arguments) -> Outcome {
+    let place = Place::take(&mut arguments, Mode::Client)?;
+    let count = arguments.value("--sessions")?.unwrap_or(1_usize);
+    let is_busy = arguments.switch("--busy");
+    arguments.finish()?;
+    end_with_stdin();
+    let sessions = (0..count).map(|_| N::open(&place)).collect::<Result<Vec<N>, _>>()?;
+    let mut held = Vec::new();
+    if is_busy {
+        let arrived = Arc::new(AtomicUsize::new(0));
+        for (at, session) in sessions.iter().enumerate() {
+            // Keys differ between processes, too.
+            let key = format!("test/busy/{}/{at}", std::process::id());
+            let arrived = Arc::clone(&arrived);
+            let subscriber = session.subscribe(&key, move |_message| {
+                arrived.fetch_add(1, Ordering::Relaxed);
+            })?;
+            held.push((subscriber, session.publisher(&key, How::default())?));
+        }
+        let payload = N::payload(vec![7; 64]);
+        let deadline = Instant::now() + BUSY_MAX;
+        while arrived.load(Ordering::Relaxed) < count * BUSY_MESSAGES {
+            for (_, publisher) in &held {
+                publisher.put(&payload)?;
+            }
+            if Instant::now() > deadline {
+                return Err("the messages of busy sessions did not come".into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    ready();
+    wait_for_end_of_stdin();
+    // Closing thousands of sessions in order is not measured.
+    std::process::exit(0);
+}
+
+/// Subscribers that are declared and undeclared between two questions.
+const DECLARATIONS: usize = 1000;
+
+/// Declares subscribers on keys of their own and undeclares them for `--duration`, and reports how many of either the
+/// other nodes have taken in a second: between two bursts, a question has to be answered, which travels behind them.
+pub(crate) fn declare<N: Network>(mut arguments: Arguments) -> Outcome {
+    let place = Place::take(&mut arguments, Mode::Client)?;
+    let warmup = arguments.seconds("--warmup", 1.0)?;
+    let duration = arguments.seconds("--duration", 3.0)?;
+    arguments.finish()?;
+    end_with_stdin();
+    let session = N::open(&place)?;
+    queries::make_contact(&session)?;
+    let mut window = Window::new(warmup, duration);
+    let mut count = 0;
+    let rate: Rate = loop {
+        let declare = |at| session.subscribe(&format!("test/declare/{at}"), |_message| ());
+        let held = (0..DECLARATIONS).map(declare).collect::<Result<Vec<_>, _>>()?;
+        drop(held);
+        if !session.ask(queries::KEY)? {
+            return Err("an answer is missing".into());
+        }
+        count += 2 * DECLARATIONS as u64;
+        if let Some(rate) = window.mark(count, Instant::now()) {
+            break rate;
+        }
+    };
+    Ok(format!(
+        r#"{{"role":"declare","declarations_per_s":{:.3},"count":{}}}"#,
+        rate.per_second(),
+        rate.count
+    ))
+}

@@ -1,0 +1,136 @@
+"""Who is measured: how each one is built, what it can do, and whether it is here."""
+
+import dataclasses
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+
+from weftbench import HERE, ROOT, BenchError
+from weftbench.measure import missing_tool
+
+# What a case may need of a program.
+P2P = "messages without a broker"
+ROUTED = "a router or broker"
+KEYS = "many keys and wildcards"
+QUERIES = "questions and answers"
+DECLARATIONS = "declarations that others take note of"
+MULTICAST = "peers that find each other"
+SESSIONS = "thousands of sessions"
+PRIORITIES = "priorities"
+HOSTS = "endpoints on other hosts"
+ALL = frozenset({P2P, ROUTED, KEYS, QUERIES, DECLARATIONS, MULTICAST, SESSIONS, PRIORITIES, HOSTS})
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    # The name in tables and JSON.
+    key: str
+    title: str
+    # Which roles it plays, so that cases measure it like Weft; empty for what is measured in its own way.
+    abilities: frozenset[str]
+    # Makes it ready and gives its command line, to which role and flags are added.
+    build: Callable[[], list[str]]
+    # Why it is not here, if so.
+    missing: Callable[[], str | None] = lambda: None
+    # The largest payload that it carries.
+    size_max: int = 1 << 40
+
+
+def cargo(folder: str) -> Callable[[], list[str]]:
+    def build() -> list[str]:
+        words = ["--release", "--locked", "--message-format=json-render-diagnostics"]
+        command = ["cargo", "build", *words, "--manifest-path", f"bench/{folder}/Cargo.toml"]
+        for line in reversed(run(command).splitlines()):
+            if executable := json.loads(line).get("executable"):
+                return [executable]
+        raise BenchError(f"`{shlex.join(command)}` built no binary")
+
+    return build
+
+
+def go(folder: str) -> Callable[[], list[str]]:
+    def build() -> list[str]:
+        target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
+        binary = f"{target}/bench-{folder}"
+        run(["go", "build", "-C", f"bench/peers/{folder}", "-o", binary, "."])
+        return [binary]
+
+    return build
+
+
+def run(command: list[str]) -> str:
+    """Runs a build in the repository's root and returns its standard output."""
+    print(f"$ {shlex.join(command)}", file=sys.stderr)
+    try:
+        built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    except OSError as error:
+        raise BenchError(f"`{shlex.join(command)}` did not start: {error}") from error
+    if built.returncode != 0:
+        raise BenchError(f"`{shlex.join(command)}` ended with {built.returncode}")
+    return built.stdout
+
+
+def nothing() -> list[str]:
+    return []
+
+
+MIB = 1 << 20
+
+WEFT = Peer("weft", "Weft", ALL, cargo("weft"))
+REFERENCE = Peer("reference", "Eclipse Zenoh", ALL, cargo("reference"))
+LIMIT = Peer("limit", "the bare machine", frozenset(), cargo("limits"))
+OTHERS = (
+    Peer("iperf3", "iperf3", frozenset(), nothing, lambda: missing_tool("iperf3", "iperf3")),
+    Peer("ping", "ICMP echo", frozenset(), nothing, lambda: missing_tool("ping", "iputils-ping")),
+    Peer(
+        "mosquitto",
+        "Mosquitto",
+        frozenset({ROUTED, KEYS, SESSIONS}),
+        cargo("peers/mqtt"),
+        lambda: missing_tool("mosquitto", "mosquitto"),
+        # MQTT carries up to 256 MiB; brokers were seen to fail before.
+        size_max=64 * MIB,
+    ),
+    Peer(
+        "nats",
+        "NATS",
+        frozenset({ROUTED, KEYS, QUERIES, SESSIONS}),
+        go("nats"),
+        lambda: missing_tool("go", "golang"),
+        # The largest that its server can be set to.
+        size_max=32 * MIB,
+    ),
+    Peer(
+        "cyclone",
+        "Cyclone DDS",
+        frozenset({P2P}),
+        lambda: [sys.executable, str(HERE / "peers/cyclone/roles.py")],
+        lambda: missing_tool("ddsperf", "cyclonedds-tools"),
+        size_max=16 * MIB,
+    ),
+)
+PEERS = {peer.key: peer for peer in (WEFT, REFERENCE, LIMIT, *OTHERS)}
+
+
+def ready(keys: Iterable[str], weft: str | None) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """The command lines of those that are here, and why the others are not. Weft, the reference and the limit must be."""
+    commands, skipped = {}, {}
+    for key in keys:
+        peer = PEERS[key]
+        why = peer.missing()
+        if why is None and key == "weft" and weft is not None:
+            commands[key] = shlex.split(weft)
+            continue
+        if why is None:
+            try:
+                commands[key] = peer.build()
+                continue
+            except BenchError as error:
+                if peer not in OTHERS:
+                    raise
+                why = str(error)
+        skipped[key] = why
+    return commands, skipped
