@@ -153,7 +153,7 @@ class Plan:
     def seconds_of(self, case: Case) -> float:
         """What a round of a case takes."""
         one = (1 + measure.WARMUP) * case.seconds(self._options.seconds) + case.overhead
-        return one * len(self.peers(case))
+        return sum(one + peers.PEERS[key].overhead for key in self.peers(case))
 
     def seconds(self) -> float:
         return sum(self.rounds(case) * self.seconds_of(case) for case in self.cases)

@@ -37,6 +37,8 @@ class Peer:
     missing: Callable[[], str | None] = lambda: None
     # The largest payload that it carries.
     size_max: int = 1 << 40
+    # What its measurements take longer than those of others, in seconds.
+    overhead: float = 0
 
 
 def cargo(folder: str) -> Callable[[], list[str]]:
@@ -110,6 +112,8 @@ OTHERS = (
         lambda: [sys.executable, str(HERE / "peers/cyclone/roles.py")],
         lambda: missing_tool("ddsperf", "cyclonedds-tools"),
         size_max=16 * MIB,
+        # ddsperf tells its figures by the second.
+        overhead=2,
     ),
 )
 PEERS = {peer.key: peer for peer in (WEFT, REFERENCE, LIMIT, *OTHERS)}
