@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: Weft beside its peers, or the micro-benchmarks of the crates of the crates.
+//! `cargo xtask bench`: Weft beside its peers, the micro-benchmarks of the crates, or the instructions of the hot paths.
 //!
-//! The former is the Python package `bench/weftbench`; its manual is `bench/README.md`.
+//! The first and the last are the Python package `bench/weftbench`; their manual is `bench/README.md`.
 
 use crate::command::{Program, Result, root};
 use crate::report::Report;
@@ -15,11 +15,13 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let repeat = Program::cargo().args(["xtask", "bench"]).args(arguments).to_string();
     Report::single("bench", &repeat, || match arguments.split_first() {
         Some((first, rest)) if first == "--micro" => micro(rest),
+        Some((first, rest)) if first == "--instructions" => instructions(rest),
         _ => beside_peers(arguments),
     })
 }
 
-/// What `cargo xtask test` takes of it: the harness without its peers.
+/// What `cargo xtask test` takes of it: the harness without its peers, and the figures that do not depend on how busy
+/// the machine is.
 pub(crate) fn steps(report: &mut Report) {
     let tests = ["-m", "unittest", "discover", "-t", "bench", "-s", "bench/tests"];
     let repeat = Program::at("python3").args(tests).to_string();
@@ -28,6 +30,12 @@ pub(crate) fn steps(report: &mut Report) {
         package_tests("bench/roles")?;
         package_tests("bench/limits")
     });
+    let repeat = "cargo xtask bench --instructions";
+    if Program::at("valgrind").arg("--version").read().is_ok() {
+        report.step("instructions", repeat, || instructions(&[]));
+    } else {
+        report.skip("instructions", repeat, "valgrind is not installed");
+    }
 }
 
 fn package_tests(folder: &str) -> Result {
@@ -40,6 +48,11 @@ fn package_tests(folder: &str) -> Result {
 fn beside_peers(arguments: &[String]) -> Result {
     venv::ready(VENV, REQUIREMENTS)?;
     harness(&root().join(VENV).join("bin/python"), "weftbench", arguments)
+}
+
+/// Counts the instructions of the hot paths and compares them with what is written down.
+fn instructions(arguments: &[String]) -> Result {
+    harness(Path::new("python3"), "weftbench.instructions", arguments)
 }
 
 fn harness(python: &Path, module: &str, arguments: &[String]) -> Result {

@@ -56,8 +56,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "bench",
-        arguments: "[--case NAME] [--quick | --full] [--publish] [ARGS..] | --micro [FILTER]",
-        about: "Weft beside its peers, or micro-benchmarks",
+        arguments: "[--case NAME] [--quick | --full] [--publish] [ARGS..] | --micro [FILTER] | --instructions [--accept]",
+        about: "Weft beside its peers, micro-benchmarks, or instruction counts",
         run: bench::run,
     },
     Verb {
