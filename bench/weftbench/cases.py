@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from weftbench import measure, spaces
 from weftbench import peers
-from weftbench.peers import DECLARATIONS, KEYS, MULTICAST, P2P, PEERS, PRIORITIES, QUERIES, ROUTED, SESSIONS
+from weftbench.peers import DECLARATIONS, KEYS, MANY_SESSIONS, MULTICAST, P2P, PEERS, PRIORITIES, QUERIES, ROUTED, SESSIONS
 from weftbench.process import Stage
 
 Way = Callable[[Stage, int, float], dict[str, float]]
@@ -84,7 +84,8 @@ def case(name, size, group, about, way, needs, metrics=RATE, **more) -> Case:
     return Case(name, size, group, about, metrics, way, frozenset(needs), **more)
 
 
-SIZES = (8, 64, 512, KIB, 4 * KIB, 8 * KIB, 64 * KIB, 512 * KIB, 4 * MIB, 32 * MIB, 256 * MIB, 512 * MIB)
+# Factors of eight, but for what the targets name beside.
+SIZES = (8, 64, 512, KIB, 8 * KIB, 64 * KIB, 512 * KIB, 4 * MIB, 32 * MIB, 512 * MIB)
 ALL_SIZES = tuple(1 << power for power in range(3, 30))
 
 THROUGHPUT = "Throughput over payload size"
@@ -107,7 +108,7 @@ def all_cases(full: bool) -> list[Case]:
         *questions(),
         *control(),
         *cost(),
-        *memory(),
+        *memory(full),
         *urgent(),
         *hosts(),
         *(
@@ -154,7 +155,7 @@ def round_trips() -> list[Case]:
             ways = {"limit": bind(measure.raw_round_trip, rate=rate)}
             cases.append(
                 case(f"p2p-rtt-{text}{regime}", 64, LATENCY, about, bind(measure.round_trip, rate=rate), {P2P},
-                     metrics, ways=ways, awake=awake, seconds_min=4 if rate == 1 else 0, rounds_max=2 if rate < 100 else 1000)
+                     metrics, ways=ways, awake=awake, seconds_min=4 if rate == 1 else 0, rounds_max=1 if rate < 100 else 2)
             )
     return cases
 
@@ -216,15 +217,17 @@ def cost() -> list[Case]:
     return cases
 
 
-def memory() -> list[Case]:
+def memory(full: bool) -> list[Case]:
     cases = []
     for busy, name, about in ((False, "idle", "idle"), (True, "busy", "with a subscriber and a publisher that were used")):
-        for count in (1000, 10_000):
+        for count, need, overhead in ((1000, SESSIONS, 5), (10_000, MANY_SESSIONS, 30)):
+            if busy and count > 1000 and not full:
+                continue
             metrics = (Metric("router", "KiB", "-router"), Metric("own", "KiB", "-own"))
             text = f"private resident memory for each of {count:,} sessions, {about}: of the router, and of their own process"
             cases.append(
                 case(f"memory-{name}-{count}", 0, MEMORY, text, bind(measure.memory, sessions=count, busy=busy),
-                     {ROUTED, SESSIONS}, metrics, overhead=2 + count / 1000, rounds_max=1)
+                     {ROUTED, need}, metrics, overhead=overhead, rounds_max=1)
             )
     return cases
 

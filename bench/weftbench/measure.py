@@ -230,29 +230,29 @@ def first_sample(stage: Stage, size: int, seconds: float, routed=False) -> dict:
     return {"time": statistics.median(took)}
 
 
-# Sessions of one process; more of them would meet its limit of open files.
-SESSIONS_PER_PROCESS = 5000
+# Sessions of one process; with several open files each, more of them would meet its limit.
+SESSIONS_PER_PROCESS = 2000
 
 
 def memory(stage: Stage, size: int, seconds: float, sessions: int, busy=False) -> dict:
-    """KiB that a session takes, on the router and in its own process."""
+    """KiB that a session takes: on the router, and in its own process if that is of the same program."""
     endpoint = free_endpoint()
     router = stage.start_ready("router", listen=endpoint)
-    place = {"mode": "client", "connect": endpoint}
-    # What comes with the first sessions does not grow with them.
+    holder = stage.holder if sessions > SESSIONS_PER_PROCESS else stage.program
+    place = {"mode": "client", "connect": endpoint, "busy": busy, "program": holder}
+    # What comes with the first sessions does not grow with them. Together there are as many as the case says.
     few = 10
-    stage.start_ready("sessions", **place, sessions=few, busy=busy)
+    stage.start_ready("sessions", **place, sessions=few)
     before = resident_bytes(router)
-    alone = stage.start_ready("sessions", **place, sessions=1, busy=busy)
-    sizes = chunks(sessions, SESSIONS_PER_PROCESS)
-    holders = [
-        stage.start_ready("sessions", ready_seconds_max=120, **place, sessions=count, busy=busy) for count in sizes
-    ]
-    inside = sum(resident_bytes(holder) - resident_bytes(alone) for holder in holders)
-    return {
-        "router": (resident_bytes(router) - before) / (sessions + 1) / 1024,
-        "own": inside / sessions / 1024,
-    }
+    alone = stage.start_ready("sessions", **place, sessions=1)
+    rest = sessions - few - 1
+    sizes = chunks(rest, SESSIONS_PER_PROCESS)
+    holders = [stage.start_ready("sessions", ready_seconds_max=180, **place, sessions=count) for count in sizes]
+    values = {"router": (resident_bytes(router) - before) / (rest + 1) / 1024}
+    if holder == stage.program:
+        inside = sum(resident_bytes(each) - resident_bytes(alone) for each in holders)
+        values["own"] = inside / rest / 1024
+    return values
 
 
 def chunks(count: int, most: int) -> list[int]:

@@ -133,8 +133,10 @@ class Observation:
 class Stage:
     """The processes of one measurement of one program. When it closes they are gone."""
 
-    def __init__(self, program: list[str], space: str | None = None):
+    def __init__(self, program: list[str], space: str | None = None, holder: list[str] | None = None):
         self.program = program
+        # What opens thousands of sessions to the program's router, if that is not the program itself.
+        self.holder = holder or program
         self.observations: list[Observation] = []
         self._space = space
         self._processes: list[Process] = []
@@ -147,14 +149,14 @@ class Stage:
         for process in reversed(self._processes):
             process.close()
 
-    def start(self, role: str, space: str | None = None, **flags) -> Process:
+    def start(self, role: str, space: str | None = None, program: list[str] | None = None, **flags) -> Process:
         """Starts a role of the program, in a network namespace if one is given here or to the stage."""
         words = []
         for name, value in flags.items():
             if value is not None and value is not False:
                 name = "--" + name.replace("_", "-")
                 words += [name] if value is True else [name, str(value)]
-        return self.run([*self.program, role, *words], space)
+        return self.run([*(program or self.program), role, *words], space)
 
     def run(self, command: list[str], space: str | None = None) -> Process:
         """Starts any program."""

@@ -1,8 +1,8 @@
 //! What comes with sessions: routers, many sessions at once, and what they declare.
 
 use crate::{
-    Arguments, Mode, Network, Outcome, Place, Publish as _, Rate, Window, end_with_stdin, ready,
-    wait_for_end_of_stdin,
+    Arguments, Failure, Mode, Network, Outcome, Place, Publish as _, Rate, Window, end_with_stdin,
+    ready, wait_for_end_of_stdin,
 };
 use crate::{How, queries};
 use std::sync::Arc;
@@ -23,6 +23,9 @@ pub(crate) fn route<N: Network>(mut arguments: Arguments) -> Outcome {
 /// Messages that a busy session has published to itself, through the router, before it counts as busy.
 const BUSY_MESSAGES: usize = 16;
 
+/// How often a session is opened again that could not be.
+const OPENED_AGAIN: usize = 5;
+
 /// The longest that messages of busy sessions may take altogether.
 const BUSY_MAX: Duration = Duration::from_secs(60);
 
@@ -34,7 +37,7 @@ pub(crate) fn open<N: Network>(mut arguments: Arguments) -> Outcome {
     let is_busy = arguments.switch("--busy");
     arguments.finish()?;
     end_with_stdin();
-    let sessions = (0..count).map(|_| N::open(&place)).collect::<Result<Vec<N>, _>>()?;
+    let sessions = (0..count).map(|_| open_patiently(&place)).collect::<Result<Vec<N>, _>>()?;
     let mut held = Vec::new();
     if is_busy {
         let arrived = Arc::new(AtomicUsize::new(0));
@@ -63,6 +66,17 @@ pub(crate) fn open<N: Network>(mut arguments: Arguments) -> Outcome {
     wait_for_end_of_stdin();
     // Closing thousands of sessions in order is not measured.
     std::process::exit(0);
+}
+
+/// Opens a session, again if a router that thousands knock at was too busy.
+fn open_patiently<N: Network>(place: &Place) -> Result<N, Failure> {
+    for _ in 0..OPENED_AGAIN {
+        if let Ok(session) = N::open(place) {
+            return Ok(session);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    N::open(place)
 }
 
 /// Subscribers that are declared and undeclared between two questions.
