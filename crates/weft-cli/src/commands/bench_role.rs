@@ -1,7 +1,7 @@
-//! `weft bench-role`: one process of a benchmark, for `weft bench` and for the comparison with others.
+//! `weft bench-role`: one process of `weft bench`.
 //!
-//! Not a command for people, and not in the help. Its flags, output and way of measuring are a contract with other
-//! programs: `bench/README.md`.
+//! Not a command for people, and not in the help. The comparison with others has more roles of its own, in `bench/`;
+//! these are the few of them that a quick look needs, with the same flags, output and way of measuring.
 //!
 //! Every role ends in order, before its time, with the first signal and when standard input ends: so it never outlives
 //! whoever started it.

@@ -47,7 +47,7 @@ fn the_bench_prints_a_table_and_its_progress_beside_it() {
     assert!(lines[0].starts_with("case") && lines[1].starts_with("ping"), "{lines:?}");
 }
 
-/// The contract with the comparison in `bench/`.
+/// What `weft bench` builds upon.
 #[test]
 fn the_roles_of_the_bench_say_when_they_are_ready_and_what_they_measured() {
     let router = Weft::start("bench-role router --listen tcp/127.0.0.1:0");
