@@ -22,9 +22,11 @@ if role in ("pub-thr", "batch-sender") and status:
     sys.exit(status)
 print("ready", file=sys.stderr, flush=True)
 is_receiving = role in ("sub-thr", "batch-receiver")
-if role in ("pong", "router", "queryable", "sessions", "pingpong-server", "batch-relay", "pub-thr", "batch-sender"):
-    sys.stdin.read()
-elif is_receiving and status:
+if (
+    role in ("pong", "router", "queryable", "sessions", "pingpong-server", "batch-relay", "pub-thr", "batch-sender")
+    or is_receiving
+    and status
+):
     sys.stdin.read()
 print("a line of a log")
 print(json.dumps(FIGURES | {"role": role, "words": sys.argv[3:], "cpus": len(os.sched_getaffinity(0))}))

@@ -6,8 +6,9 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from tests.common import player, quietly
 from weftbench import BenchError, command, measure, peers, report
+
+from tests.common import player, quietly
 
 
 class Command(unittest.TestCase):

@@ -6,10 +6,15 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from tests.common import quietly
 from weftbench import instructions
 
-BASELINE = {"compiler": "rustc 1", "tolerances": {"parts": 0.03, "whole": 0.08}, "instructions": {"a/8": 100.0, "b/8": 1000.0, "p2p/8": 3000.0}}
+from tests.common import quietly
+
+BASELINE = {
+    "compiler": "rustc 1",
+    "tolerances": {"parts": 0.03, "whole": 0.08},
+    "instructions": {"a/8": 100.0, "b/8": 1000.0, "p2p/8": 3000.0},
+}
 
 
 class Comparison(unittest.TestCase):

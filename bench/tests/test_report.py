@@ -6,8 +6,9 @@ import unittest
 import unittest.mock
 from pathlib import Path
 
-from tests.test_results import result
 from weftbench import BenchError, report
+
+from tests.test_results import result
 
 META = {
     "date": "2026-01-02",

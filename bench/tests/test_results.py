@@ -40,14 +40,20 @@ class Statistics(unittest.TestCase):
         self.assertIsNone(result("memcpy/1024", limit=[1.0]).best())
 
     def test_figures_keep_four_digits(self):
-        self.assertEqual([rounded(value) for value in (None, 1.23456, 123.456, 1234567.8)], [None, 1.235, 123.5, 1234568])
+        self.assertEqual(
+            [rounded(value) for value in (None, 1.23456, 123.456, 1234567.8)], [None, 1.235, 123.5, 1234568]
+        )
 
 
 class Json(unittest.TestCase):
     def test_the_keys_of_a_line_are_those_that_are_promised(self):
         line = result(
-            "p2p-thr/8192", weft=[6e6, 5e6, 5.5e6], reference=[2e6, 2e6, 3e6], limit=[11e6, 11e6, 11e6],
-            iperf3=[1e6, 1e6, 1e6], cyclone=[],
+            "p2p-thr/8192",
+            weft=[6e6, 5e6, 5.5e6],
+            reference=[2e6, 2e6, 3e6],
+            limit=[11e6, 11e6, 11e6],
+            iperf3=[1e6, 1e6, 1e6],
+            cyclone=[],
         ).line()
         keys = "case size weft reference limit unit vs_reference vs_limit spread iperf3"
         self.assertEqual(list(line), keys.split())
@@ -92,8 +98,12 @@ class Words(unittest.TestCase):
     def test_figures_and_sizes_as_people_read_them(self):
         self.assertEqual(text.figure(11_940_000, "msg/s"), "11.9 M msg/s")
         self.assertEqual(text.figure(2400, "msg/s"), "2.40 k msg/s")
-        self.assertEqual([text.figure(6.84, "us"), text.figure(12_345, "us"), text.figure(None, "us")], ["6.84 µs", "12.3 ms", ""])
+        self.assertEqual(
+            [text.figure(6.84, "us"), text.figure(12_345, "us"), text.figure(None, "us")], ["6.84 µs", "12.3 ms", ""]
+        )
         self.assertEqual([text.size(size) for size in (0, 8, 1024, 4 << 20)], ["", "8 B", "1 KiB", "4 MiB"])
-        self.assertEqual([text.ratio(2.5, False), text.ratio(2.5, True), text.ratio(None, True)], ["2.50", "2.50 ~", ""])
+        self.assertEqual(
+            [text.ratio(2.5, False), text.ratio(2.5, True), text.ratio(None, True)], ["2.50", "2.50 ~", ""]
+        )
         self.assertTrue(Metric("rate", "msg/s").more_is_better)
         self.assertFalse(Metric("p50", "us").more_is_better)

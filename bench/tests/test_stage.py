@@ -5,11 +5,12 @@ import socket
 import sys
 import unittest
 
-from tests.common import player
 from weftbench import BenchError, measure
 from weftbench.cases import SIZES, all_cases
 from weftbench.peers import ALL, PEERS
 from weftbench.process import Stage, cpu_seconds, free_endpoint
+
+from tests.common import player
 
 
 class Stages(unittest.TestCase):
@@ -32,7 +33,10 @@ class Stages(unittest.TestCase):
                 stage.output(router, 0.05)
 
     def test_what_does_not_start_or_does_not_get_ready_is_named(self):
-        with Stage(["no-such-program"]) as stage, self.assertRaisesRegex(BenchError, "`no-such-program pong` did not start"):
+        with (
+            Stage(["no-such-program"]) as stage,
+            self.assertRaisesRegex(BenchError, "`no-such-program pong` did not start"),
+        ):
             stage.start("pong")
         with Stage([sys.executable, "-c", "import sys; sys.exit('no')"]) as stage:
             with self.assertRaisesRegex(BenchError, "before it was ready; it said:\nno"):

@@ -4,9 +4,19 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
-from weftbench import measure, spaces
-from weftbench import peers
-from weftbench.peers import DECLARATIONS, KEYS, MANY_SESSIONS, MULTICAST, P2P, PEERS, PRIORITIES, QUERIES, ROUTED, SESSIONS
+from weftbench import measure, peers, spaces
+from weftbench.peers import (
+    DECLARATIONS,
+    KEYS,
+    MANY_SESSIONS,
+    MULTICAST,
+    P2P,
+    PEERS,
+    PRIORITIES,
+    QUERIES,
+    ROUTED,
+    SESSIONS,
+)
 from weftbench.process import Stage
 
 Way = Callable[[Stage, int, float], dict[str, float]]
@@ -112,7 +122,16 @@ def all_cases(full: bool) -> list[Case]:
         *urgent(),
         *hosts(),
         *(
-            Case("memcpy", size, MACHINE, "copying memory", (Metric("rate", "GB/s"),), None, frozenset(), {"limit": measure.memcpy})
+            Case(
+                "memcpy",
+                size,
+                MACHINE,
+                "copying memory",
+                (Metric("rate", "GB/s"),),
+                None,
+                frozenset(),
+                {"limit": measure.memcpy},
+            )
             for size in (KIB, 64 * KIB, 16 * MIB)
         ),
     ]
@@ -129,7 +148,9 @@ def throughput(sizes) -> list[Case]:
             if not routed and size >= 8 * KIB:
                 ways["iperf3"] = measure.iperf
             throughput_way = bind(measure.throughput, routed=routed)
-            cases.append(case(f"{name}-thr", size, THROUGHPUT, f"messages, {way}", throughput_way, {need}, ways=ways, **more))
+            cases.append(
+                case(f"{name}-thr", size, THROUGHPUT, f"messages, {way}", throughput_way, {need}, ways=ways, **more)
+            )
     return cases
 
 
@@ -146,16 +167,36 @@ def round_trips() -> list[Case]:
                 ways["ping"] = measure.icmp
             about = f"round trips back to back, {'through a router' if routed else 'peer to peer'}, {cores}"
             cases.append(
-                case(f"{name}-rtt{regime}", 64, LATENCY, about, bind(measure.round_trip, routed=routed), {need},
-                     PERCENTILES, ways=ways, awake=awake)
+                case(
+                    f"{name}-rtt{regime}",
+                    64,
+                    LATENCY,
+                    about,
+                    bind(measure.round_trip, routed=routed),
+                    {need},
+                    PERCENTILES,
+                    ways=ways,
+                    awake=awake,
+                )
             )
         for rate, text in RATES:
             about = f"round trips peer to peer at {rate:,} messages a second, {cores}"
             metrics = PERCENTILES if rate >= 100 else PERCENTILES[:1]
             ways = {"limit": bind(measure.raw_round_trip, rate=rate)}
             cases.append(
-                case(f"p2p-rtt-{text}{regime}", 64, LATENCY, about, bind(measure.round_trip, rate=rate), {P2P},
-                     metrics, ways=ways, awake=awake, seconds_min=4 if rate == 1 else 0, rounds_max=1 if rate < 100 else 2)
+                case(
+                    f"p2p-rtt-{text}{regime}",
+                    64,
+                    LATENCY,
+                    about,
+                    bind(measure.round_trip, rate=rate),
+                    {P2P},
+                    metrics,
+                    ways=ways,
+                    awake=awake,
+                    seconds_min=4 if rate == 1 else 0,
+                    rounds_max=1 if rate < 100 else 2,
+                )
             )
     return cases
 
@@ -169,7 +210,9 @@ def fans(sizes) -> list[Case]:
             more = {"seconds_min": 1, "overhead": 4} if count == 1000 else {}
             cases.append(case(f"fan-out-{count}", size, FAN, about, way, {ROUTED, SESSIONS}, **more))
         way = bind(measure.throughput, routed=True, publishers=100)
-        cases.append(case("fan-in-100", size, FAN, "messages through a router from 100 publishers", way, {ROUTED, SESSIONS}))
+        cases.append(
+            case("fan-in-100", size, FAN, "messages through a router from 100 publishers", way, {ROUTED, SESSIONS})
+        )
     for routed, name, need in ((False, "p2p", P2P), (True, "routed", ROUTED)):
         about = f"messages on 10,000 keys in turn, {'through a router' if routed else 'peer to peer'}"
         way = bind(measure.throughput, routed=routed, keys=10_000)
@@ -186,7 +229,16 @@ def questions() -> list[Case]:
             ask = bind(measure.questions, routed=routed, in_flight=in_flight)
             metrics = (Metric("rate", "get/s"),)
             cases.append(
-                case(f"{name}-get{suffix}", 64, ASKING, f"answered questions {way}, {about}", ask, {need, QUERIES}, metrics, ways=ways)
+                case(
+                    f"{name}-get{suffix}",
+                    64,
+                    ASKING,
+                    f"answered questions {way}, {about}",
+                    ask,
+                    {need, QUERIES},
+                    metrics,
+                    ways=ways,
+                )
             )
     return cases
 
@@ -194,12 +246,36 @@ def questions() -> list[Case]:
 def control() -> list[Case]:
     time = (Metric("time", "ms"),)
     return [
-        case("declare", 0, CONTROL, "subscribers declared or undeclared and taken note of by a router",
-             measure.declarations, {ROUTED, DECLARATIONS}, (Metric("rate", "decl/s"),)),
-        case("start-client", 8, CONTROL, "from the start of a client to its first sample",
-             bind(measure.first_sample, routed=True), {ROUTED}, time, overhead=2),
-        case("start-peers", 8, CONTROL, "from the start of a peer that finds its publisher by multicast to its first sample",
-             measure.first_sample, {P2P, MULTICAST}, time, overhead=3, rounds_max=2),
+        case(
+            "declare",
+            0,
+            CONTROL,
+            "subscribers declared or undeclared and taken note of by a router",
+            measure.declarations,
+            {ROUTED, DECLARATIONS},
+            (Metric("rate", "decl/s"),),
+        ),
+        case(
+            "start-client",
+            8,
+            CONTROL,
+            "from the start of a client to its first sample",
+            bind(measure.first_sample, routed=True),
+            {ROUTED},
+            time,
+            overhead=2,
+        ),
+        case(
+            "start-peers",
+            8,
+            CONTROL,
+            "from the start of a peer that finds its publisher by multicast to its first sample",
+            measure.first_sample,
+            {P2P, MULTICAST},
+            time,
+            overhead=3,
+            rounds_max=2,
+        ),
     ]
 
 
@@ -212,22 +288,45 @@ def cost() -> list[Case]:
             both = measure.in_private(bind(measure.throughput, routed=routed, rate=rate))
             text = f"CPU seconds a million messages, and bytes a message on the wire with all headers, {way}, {about}"
             cases.append(
-                case(f"{name}-cost{suffix}", 64, COST, text, both, {need}, metrics, in_space=True, seconds_min=1, rounds_max=2)
+                case(
+                    f"{name}-cost{suffix}",
+                    64,
+                    COST,
+                    text,
+                    both,
+                    {need},
+                    metrics,
+                    in_space=True,
+                    seconds_min=1,
+                    rounds_max=2,
+                )
             )
     return cases
 
 
 def memory(full: bool) -> list[Case]:
     cases = []
-    for busy, name, about in ((False, "idle", "idle"), (True, "busy", "with a subscriber and a publisher that were used")):
+    for busy, name, about in (
+        (False, "idle", "idle"),
+        (True, "busy", "with a subscriber and a publisher that were used"),
+    ):
         for count, need, overhead in ((1000, SESSIONS, 5), (10_000, MANY_SESSIONS, 30)):
             if busy and count > 1000 and not full:
                 continue
             metrics = (Metric("router", "KiB", "-router"), Metric("own", "KiB", "-own"))
-            text = f"private resident memory for each of {count:,} sessions, {about}: of the router, and of their own process"
+            text = f"private resident memory for each of {count:,} sessions, {about}: of the router, of their process"
             cases.append(
-                case(f"memory-{name}-{count}", 0, MEMORY, text, bind(measure.memory, sessions=count, busy=busy),
-                     {ROUTED, need}, metrics, overhead=overhead, rounds_max=1)
+                case(
+                    f"memory-{name}-{count}",
+                    0,
+                    MEMORY,
+                    text,
+                    bind(measure.memory, sessions=count, busy=busy),
+                    {ROUTED, need},
+                    metrics,
+                    overhead=overhead,
+                    rounds_max=2 if count == 1000 else 1,
+                )
             )
     return cases
 
@@ -238,11 +337,31 @@ def urgent() -> list[Case]:
         Metric("loaded", "us", "-loaded-p99"),
         Metric("ratio", "x", "-ratio"),
     )
-    about = "99th percentile of real-time round trips, 1,000 a second: alone, beside bulk of 8 KiB on the same link, and the ratio"
-    loopback = case("real-time", 64, URGENT, f"{about}; loopback", measure.overtaking, {P2P, PRIORITIES}, metrics, share=2, overhead=1.5)
+    about = "p99 of real-time round trips, 1,000 a second: alone, beside bulk of 8 KiB on the same link, the ratio"
+    loopback = case(
+        "real-time",
+        64,
+        URGENT,
+        f"{about}; loopback",
+        measure.overtaking,
+        {P2P, PRIORITIES},
+        metrics,
+        share=2,
+        overhead=1.5,
+    )
     slow = measure.across(measure.across_overtaking, mbit=100)
-    cable = case("real-time-100mbit", 64, URGENT, f"{about}; 100 Mbit/s", slow, {PRIORITIES, peers.HOSTS}, metrics,
-                 share=2, overhead=2, in_space=True)
+    cable = case(
+        "real-time-100mbit",
+        64,
+        URGENT,
+        f"{about}; 100 Mbit/s",
+        slow,
+        {PRIORITIES, peers.HOSTS},
+        metrics,
+        share=2,
+        overhead=2,
+        in_space=True,
+    )
     return [loopback, cable]
 
 
@@ -253,12 +372,31 @@ def hosts() -> list[Case]:
         ways = {"limit": across(measure.across_raw_throughput), "iperf3": across(measure.across_iperf)}
         for size in (64, 8 * KIB, MIB):
             cases.append(
-                case(f"{name}-thr", size, HOSTS, f"messages between two network namespaces over {text}",
-                     across(measure.across_throughput), {peers.HOSTS}, ways=ways, in_space=True, rounds_max=2)
+                case(
+                    f"{name}-thr",
+                    size,
+                    HOSTS,
+                    f"messages between two network namespaces over {text}",
+                    across(measure.across_throughput),
+                    {peers.HOSTS},
+                    ways=ways,
+                    in_space=True,
+                    rounds_max=2,
+                )
             )
         ways = {"limit": across(measure.across_raw_round_trip)}
         cases.append(
-            case(f"{name}-rtt", 64, HOSTS, f"round trips between two network namespaces over {text}",
-                 across(measure.across_round_trip), {peers.HOSTS}, PERCENTILES, ways=ways, in_space=True, rounds_max=2)
+            case(
+                f"{name}-rtt",
+                64,
+                HOSTS,
+                f"round trips between two network namespaces over {text}",
+                across(measure.across_round_trip),
+                {peers.HOSTS},
+                PERCENTILES,
+                ways=ways,
+                in_space=True,
+                rounds_max=2,
+            )
         )
     return cases

@@ -23,17 +23,37 @@ SUFFIXES = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20}
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="cargo xtask bench", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--case", action="append", metavar="NAME", help="only cases whose name contains NAME; may be repeated")
-    parser.add_argument("--size", action="append", type=size, metavar="BYTES", help="only this payload size, such as 8 or 64KiB; may be repeated")
-    parser.add_argument("--peer", action="append", choices=list(peers.PEERS), help="only Weft and these; may be repeated")
+    parser.add_argument(
+        "--case", action="append", metavar="NAME", help="only cases whose name contains NAME; may be repeated"
+    )
+    parser.add_argument(
+        "--size",
+        action="append",
+        type=size,
+        metavar="BYTES",
+        help="only this payload size, such as 8 or 64KiB; may be repeated",
+    )
+    parser.add_argument(
+        "--peer", action="append", choices=list(peers.PEERS), help="only Weft and these; may be repeated"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often each program runs (default 3)")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of a measurement (default 0.5)")
-    parser.add_argument("--quick", action="store_true", help="one round of 0.3 s, up to 1 MiB, without further peers: to see that all works")
-    parser.add_argument("--full", action="store_true", help="every power of two from 8 B to 512 MiB, more sizes elsewhere")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of 0.3 s, up to 1 MiB, without further peers: to see that all works",
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="every power of two from 8 B to 512 MiB, more sizes elsewhere"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line on standard output")
     parser.add_argument("--list", action="store_true", help="say which cases there are, and measure nothing")
     parser.add_argument("--resume", action="store_true", help="go on with the run that was interrupted")
-    parser.add_argument("--publish", action="store_true", help="measure nothing: put the last report into docs/performance and README.md")
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="measure nothing: put the last report into docs/performance and README.md",
+    )
     parser.add_argument("--weft", metavar="COMMAND", help="what plays Weft's roles, instead of building bench/weft")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.seconds <= 0:
@@ -49,7 +69,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def size(text: str) -> int:
     digits = text.rstrip("BKMikmb")
-    factor = SUFFIXES.get(text[len(digits):].upper())
+    factor = SUFFIXES.get(text[len(digits) :].upper())
     if factor is None or not digits.isdecimal():
         raise argparse.ArgumentTypeError(f"{text}: not a size such as 8 or 64KiB")
     return int(digits) * factor
@@ -183,7 +203,12 @@ class Plan:
                 self._done += self.seconds_of(case) / self.rounds(case)
                 self._progress(case, index)
         return [
-            Result(case, metric, {key: [each[metric.key] for each in found if metric.key in each] for key, found in values.items()}, errors)
+            Result(
+                case,
+                metric,
+                {key: [each[metric.key] for each in found if metric.key in each] for key, found in values.items()},
+                errors,
+            )
             for metric in case.metrics
         ]
 
@@ -206,7 +231,8 @@ class Plan:
             total = self.seconds()
             took = time.monotonic() - self._started
             left = (total - self._done) * took / self._done if self._done else total
-            say(f"[{self._done / total:4.0%}, {left / 60:4.1f} min left] {case.label} round {index + 1} of {self.rounds(case)}")
+            progress = f"{self._done / total:4.0%}, {left / 60:4.1f} min left"
+            say(f"[{progress}] {case.label} round {index + 1} of {self.rounds(case)}")
 
 
 def say(text: str):
@@ -228,11 +254,14 @@ def machine() -> str:
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         model = next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), model)
-    return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+    kernel = ".".join(platform.release().split(".")[:2])
+    return f"{model}, {os.cpu_count()} cores, {platform.system()} {kernel}"
 
 
 def commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     return found.stdout.strip()
 
 

@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 from weftbench import HERE, ROOT, BenchError
 from weftbench.peers import cargo, run
@@ -63,7 +62,9 @@ def count_all(wanted: list[str]) -> dict[str, float]:
 
 def start(program: str, name: str, times: int) -> subprocess.Popen:
     words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, name, str(times)]
-    return subprocess.Popen(words, cwd=tempfile.gettempdir(), stderr=subprocess.PIPE, text=True, env=os.environ | {"LC_ALL": "C"})
+    return subprocess.Popen(
+        words, cwd=tempfile.gettempdir(), stderr=subprocess.PIPE, text=True, env=os.environ | {"LC_ALL": "C"}
+    )
 
 
 def collected(child: subprocess.Popen) -> int:

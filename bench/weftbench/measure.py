@@ -322,5 +322,3 @@ def in_private(way):
 
 def missing_tool(name: str, package: str) -> str | None:
     return None if shutil.which(name) else f"`{name}` is not installed (Debian: {package})"
-
-

@@ -121,7 +121,7 @@ PEERS = {peer.key: peer for peer in (WEFT, REFERENCE, LIMIT, *OTHERS)}
 
 
 def ready(keys: Iterable[str], weft: str | None) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """The command lines of those that are here, and why the others are not. Weft, the reference and the limit must be."""
+    """The command lines of those that are here, and why the others are not. Only further peers may be missing."""
     commands, skipped = {}, {}
     for key in keys:
         peer = PEERS[key]

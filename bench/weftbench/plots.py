@@ -108,7 +108,7 @@ def latency(rows: list[tuple[int, dict]], cores: str) -> str:
 
 def bars(rows: list[dict]) -> str:
     """A group of bars for each case, relative to Weft's, for the figures of a group differ by magnitudes."""
-    figure, axes = pyplot.subplots(figsize=(10, 0.5 + 0.9 * len(rows)))
+    figure, axes = pyplot.subplots(figsize=(10, 1 + 0.9 * len(rows)))
     keys = [key for key in present(rows) if PEERS[key].abilities]
     height = 0.8 / len(keys)
     for place, key in enumerate(keys):
@@ -117,12 +117,17 @@ def bars(rows: list[dict]) -> str:
         drawn = axes.barh(at, values, height * 0.9, color=COLOURS[key], label=PEERS[key].title)
         labels = [text.figure(row.get(key), row["unit"]) for row in rows]
         axes.bar_label(drawn, labels, padding=3, fontsize=8)
-    axes.set_yticks([index + 0.4 - height / 2 for index in range(len(rows))], [row["case"] for row in rows])
+    axes.set_yticks([index + 0.4 - height / 2 for index in range(len(rows))], [name(row) for row in rows])
     axes.invert_yaxis()
+    axes.margins(x=0.12)
     less = "" if rows[0]["more_is_better"] else "; less is better"
     axes.set_xlabel(f"relative to Weft{less}")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=len(keys))
     return svg(figure)
+
+
+def name(row: dict) -> str:
+    return f"{row['case']} {text.size(row['size'])}".rstrip()
 
 
 def present(rows: list[dict]) -> list[str]:

@@ -191,12 +191,10 @@ class Stage:
         pids = [process.pid for process in self._processes]
         with contextlib.suppress(OSError, ValueError):
             tree = [pid for parent in pids for pid in (parent, *children(parent))]
-            self.observations.append(
-                Observation(time.monotonic(), sum(map(cpu_seconds, tree)), wire_bytes(pids[-1]))
-            )
+            self.observations.append(Observation(time.monotonic(), sum(map(cpu_seconds, tree)), wire_bytes(pids[-1])))
 
     def last(self, seconds: float) -> tuple[Observation, Observation]:
-        """The observations that enclose most of the last `seconds`; what ended before anybody looked has used nothing."""
+        """The observations around most of the last `seconds`. What ended before anybody looked has used nothing."""
         if not self.observations:
             return (Observation(0, 0, 0),) * 2
         end = self.observations[-1]

@@ -92,9 +92,9 @@ def markdown(whole: dict) -> str:
 
 def provenance(meta: dict) -> str:
     return (
-        f"Measured on {meta['date']} at {meta['commit']}: {meta['machine']}; medians of {meta['rounds']} interleaved rounds "
-        f"of {meta['seconds']:g} s. `~` marks a ratio whose spread over the rounds is above {NOISY_SPREAD:.0%}, or that was "
-        "measured once. Ratios are Weft's figure divided by the other one; for times and memory, less is better."
+        f"Measured on {meta['date']} at {meta['commit']}: {meta['machine']}; medians of {meta['rounds']} interleaved\n"
+        f"rounds of {meta['seconds']:g} s. `~` marks a ratio whose spread over the rounds is above {NOISY_SPREAD:.0%},\n"
+        "or that was measured once. Ratios are Weft's figure divided by the other one; for times and memory, less is better."
     )
 
 
@@ -137,7 +137,8 @@ def grouped(results: list[dict]) -> dict[str, list[dict]]:
 
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;font-size:13px;margin:1rem 0}td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right}
+table{border-collapse:collapse;font-size:13px;margin:1rem 0}
+td,th{padding:.2rem .6rem;border-bottom:1px solid #ddd;text-align:right}
 td:first-child,th:first-child{text-align:left}figure{margin:1.5rem 0}svg{max-width:100%;height:auto}"""
 
 
@@ -145,7 +146,7 @@ def page(whole: dict, drawn: dict[str, tuple[str, str]]) -> str:
     """One file with everything in it."""
     parts = [f"<h1>Weft beside its peers</h1><p>{html.escape(provenance(whole['meta']))}</p>"]
     for caption, svg in drawn.values():
-        inline = svg[svg.index("<svg"):]
+        inline = svg[svg.index("<svg") :]
         parts.append(f"<figure>{inline}<figcaption>{html.escape(caption)}</figcaption></figure>")
     parts.append(tables(markdown(whole)))
     head = f"<!doctype html><meta charset=utf-8><title>Weft: performance</title><style>{STYLE}</style>"
@@ -155,7 +156,7 @@ def page(whole: dict, drawn: dict[str, tuple[str, str]]) -> str:
 def tables(source: str) -> str:
     """The Markdown of `markdown`, which has headings, tables and lists, as HTML."""
     out, cell = [], "th"
-    for line in source.splitlines()[1:]:
+    for line in source[source.index("\n\n") :].splitlines():
         words = re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(line))
         if line.startswith("## "):
             out.append(f"<h2>{words[3:]}</h2>")
@@ -190,7 +191,10 @@ def publish(whole: dict, root: Path):
     for name, (caption, svg) in drawn.items():
         (folder / f"{name}.svg").write_text(svg)
         figures += [f"![{caption}]({name}.svg)", ""]
-    note = "Made by `cargo xtask bench --publish` from a report of `cargo xtask bench`; how it is measured: [bench](../../bench/README.md)."
+    note = (
+        "Made by `cargo xtask bench --publish` from a report of `cargo xtask bench`; how it is measured:\n"
+        "[bench](../../bench/README.md)."
+    )
     (folder / "README.md").write_text("\n".join(["# Performance", "", note, "", *figures, markdown(whole)]))
     readme = root / "README.md"
     readme.write_text(refreshed(readme.read_text(), whole))
@@ -209,7 +213,12 @@ def refreshed(readme: str, whole: dict) -> str:
 
 def readme_table(whole: dict) -> str:
     by_name = {(row["case"], row["size"]): row for row in whole["results"]}
-    lines = [f"{provenance(whole['meta'])}", "", "| case | Weft | Eclipse Zenoh | ratio | physical limit |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        f"{provenance(whole['meta'])}",
+        "",
+        "| case | Weft | Eclipse Zenoh | ratio | physical limit |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for case, size, words in README_ROWS:
         if row := by_name.get((case, size)):
             figures = [text.figure(row.get(key), row["unit"]) for key in ("weft", "reference", "limit")]

@@ -29,7 +29,9 @@ SIZE_MIN = 12
 DOMAINS = 50
 
 RATE = re.compile(r"\] (?P<at>[\d.]+)  size \d+ total (?P<total>\d+) lost")
-TRIP = re.compile(r"\] [\d.]+ .* 50% (?P<p50>[\d.]+)us 90% (?P<p90>[\d.]+)us 99% (?P<p99>[\d.]+)us .* cnt (?P<count>\d+)")
+TRIP = re.compile(
+    r"\] [\d.]+ .* 50% (?P<p50>[\d.]+)us 90% (?P<p90>[\d.]+)us 99% (?P<p99>[\d.]+)us .* cnt (?P<count>\d+)"
+)
 
 
 def main() -> int:
@@ -121,7 +123,9 @@ def ping(flags) -> dict:
     if not lines:
         raise SystemExit("ddsperf printed no round trips")
     names = ("p50", "p90", "p99")
-    return {f"{name}_us": 2 * statistics.median(float(line[name]) for line in lines) for name in names} | {"count": count}
+    return {f"{name}_us": 2 * statistics.median(float(line[name]) for line in lines) for name in names} | {
+        "count": count
+    }
 
 
 def ready_when_started(child: subprocess.Popen):
