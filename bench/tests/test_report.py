@@ -26,6 +26,12 @@ RESULTS = [
 ]
 WHOLE = {"meta": META, "results": [each.full() for each in RESULTS]}
 
+# A report with everything that the README shows.
+COMPLETE = {
+    "meta": META,
+    "results": [RESULTS[0].full() | {"case": case, "size": size} for case, size, _ in report.README_ROWS],
+}
+
 PLOTS = {"p2p-thr": ("Throughput.", "<?xml?>\n<svg>curve</svg>")}
 
 
@@ -61,21 +67,23 @@ class Report(unittest.TestCase):
         readme = self.folder / "README.md"
         begin, end = report.MARKERS
         readme.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
-        report.publish(WHOLE, self.folder)
+        report.publish(COMPLETE, self.folder)
         text = readme.read_text()
         self.assertTrue(text.startswith(f"before\n{begin}\n") and text.endswith(f"\n{end}\nafter\n"))
         self.assertIn("| peer to peer, 8 B | 6.00 M msg/s | 2.00 M msg/s | 3.00 | 9.00 M msg/s |", text)
         self.assertNotIn("old", text)
-        self.assertEqual(report.refreshed(text, WHOLE), text)
+        self.assertEqual(report.refreshed(text, COMPLETE), text)
         published = self.folder / "docs/performance"
         self.assertIn("![Throughput.](p2p-thr.svg)", (published / "README.md").read_text())
         self.assertTrue((published / "p2p-thr.svg").exists())
 
-    def test_a_readme_without_markers_and_a_report_without_its_cases_are_refused(self):
-        with self.assertRaisesRegex(BenchError, "has no"):
-            report.refreshed("text", WHOLE)
-        with self.assertRaisesRegex(BenchError, "none of the cases"):
-            report.readme_table({"meta": META, "results": []})
+    def test_a_readme_without_markers_and_a_report_of_some_cases_are_refused(self):
+        with self.assertRaisesRegex(BenchError, "README.md has no"):
+            report.refreshed("text", COMPLETE)
+        (self.folder / "README.md").write_text("\n".join(report.MARKERS))
+        with self.assertRaisesRegex(BenchError, "the report has no p2p-thr/1024, which README.md shows"):
+            report.publish(WHOLE, self.folder)
+        self.assertFalse((self.folder / "docs").exists())
 
 
 class Plots(unittest.TestCase):

@@ -103,8 +103,8 @@ OTHERS = (
         frozenset({ROUTED, KEYS, QUERIES, SESSIONS}),
         go("nats"),
         lambda: missing_tool("go", "golang"),
-        # The largest that its server can be set to.
-        size_max=32 * MIB,
+        # The largest that its server takes without a warning.
+        size_max=64 * MIB,
     ),
     Peer(
         "cyclone",

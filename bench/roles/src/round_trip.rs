@@ -59,7 +59,7 @@ pub(crate) fn ping<N: Network>(mut arguments: Arguments) -> Outcome {
     let round_trips = RoundTrips::new(warmup, count);
     let time_max = PATIENCE + round_trips.time_max() + round_trips.time_at(rate);
     if rate > 0.0 {
-        game.serve_at::<N>(Pace::new(rate), size, round_trips)?;
+        game.serve_at::<N>(Pace::new(rate), size, round_trips, time_max)?;
     } else {
         game.serve_once(&serve, round_trips)?;
     }
@@ -120,16 +120,18 @@ impl<P: Publish> Game<P> {
         self.publisher.put(payload)
     }
 
-    /// Sends by the clock until all are measured.
+    /// Sends by the clock until all are measured, or it takes too long.
     fn serve_at<N: Network<Payload = P::Payload>>(
         &self,
         mut pace: Pace,
         size: usize,
         round_trips: RoundTrips,
+        time_max: Duration,
     ) -> Result<(), Failure> {
+        let deadline = Instant::now() + time_max;
         *self.lock() = State::Paced(round_trips);
         let mut bytes = vec![7; size.max(8)];
-        while !matches!(*self.lock(), State::Idle) {
+        while !matches!(*self.lock(), State::Idle) && Instant::now() < deadline {
             pace.wait();
             bytes[..8].copy_from_slice(&self.now().to_le_bytes());
             self.publisher.put(&N::payload(bytes.clone()))?;
