@@ -134,6 +134,7 @@ fn take_messages(
     decompressor: &mut Decompressor,
     plane: &mut RuntimePlane<'_>,
 ) -> Result<usize, ()> {
+    transport.sender.note_received();
     let mut inbound = transport.lock_inbound();
     let mut read = |batch| {
         let content = match content_max {

@@ -33,8 +33,11 @@ use crate::clock::{now_ns, now_us};
 use crate::service::ServiceHandle;
 use crate::wait;
 
-/// Two messages closer than this are in quick succession.
+/// Messages that follow the write before at less than this are in quick succession.
 const BURST_GAP_NS: u64 = 1_000;
+/// The same for one that is no answer: nothing has come from the neighbour since the message before. A
+/// round trip never takes less than this.
+const BURST_GAP_UNANSWERED_NS: u64 = 5_000;
 /// So many messages in quick succession begin a burst.
 const BURST_RUN: u32 = 8;
 /// In a burst, bytes that whoever appended the last of them writes at once.
@@ -113,6 +116,8 @@ pub(crate) struct Sender {
     service: ServiceHandle,
     /// Messages dropped for lack of room.
     pub(crate) dropped: AtomicU64,
+    /// How often something has come from the neighbour, by [`Sender::note_received`].
+    received: AtomicU64,
     /// The neighbour takes nothing, or too much was queued for it: to be closed.
     pub(crate) unresponsive: AtomicBool,
 }
@@ -130,6 +135,8 @@ struct State {
     burst: bool,
     run: u32,
     last_write_ns: u64,
+    /// What [`Sender::received`] was at the last message outside of a burst.
+    received: u64,
     /// Threads that wait for room.
     waiters: u32,
     /// How often something was written: as long as it grows, the neighbour is not unresponsive.
@@ -171,6 +178,7 @@ impl Sender {
                 burst: false,
                 run: 0,
                 last_write_ns: 0,
+                received: 0,
                 waiters: 0,
                 progress: 0,
                 last_look: (0, 0),
@@ -181,12 +189,20 @@ impl Sender {
             waits,
             service,
             dropped: AtomicU64::new(0),
+            received: AtomicU64::new(0),
             unresponsive: AtomicBool::new(false),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something has come from the neighbour. For the thread that reads it: no read-modify-write.
+    #[inline]
+    pub(crate) fn note_received(&self) {
+        let count = self.received.load(Ordering::Relaxed);
+        self.received.store(count.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Sends a message of the application and sees to it that it leaves.
@@ -401,7 +417,10 @@ impl Sender {
         if express {
             return self.write(state);
         }
-        let quick = now_ns().saturating_sub(state.last_write_ns) < BURST_GAP_NS;
+        let gap = now_ns().saturating_sub(state.last_write_ns);
+        let received = self.received.load(Ordering::Relaxed);
+        let unanswered = std::mem::replace(&mut state.received, received) == received;
+        let quick = gap < BURST_GAP_NS || unanswered && gap < BURST_GAP_UNANSWERED_NS;
         state.run = if quick { state.run + 1 } else { 0 };
         if state.run >= BURST_RUN {
             state.burst = true;
