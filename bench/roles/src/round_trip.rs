@@ -63,13 +63,25 @@ pub(crate) fn ping<N: Network>(mut arguments: Arguments) -> Outcome {
     } else {
         game.serve_once(&serve, round_trips)?;
     }
-    let round_trips = answers
-        .recv_timeout(time_max)
-        .ok()
-        .flatten()
-        .ok_or("the answers stopped, or came too slowly")?;
+    let round_trips = measured(&answers, time_max)?;
     drop(held);
     Ok(format!(r#"{{"role":"ping","size":{size},{}}}"#, round_trips.json_fields()))
+}
+
+/// Waits for all that was measured; late answers from before may come first.
+fn measured(
+    answers: &Receiver<Option<RoundTrips>>,
+    time_max: Duration,
+) -> Result<RoundTrips, Failure> {
+    let deadline = Instant::now() + time_max;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match answers.recv_timeout(left) {
+            Ok(Some(round_trips)) => return Ok(round_trips),
+            Ok(None) => {}
+            Err(_) => return Err("the answers stopped, or came too slowly".into()),
+        }
+    }
 }
 
 /// Round trips, counted where the answers arrive.
