@@ -9,13 +9,23 @@ pub struct Pace {
     gap: Duration,
 }
 
-/// What a sleep may take longer than it should; the rest of a wait is spent awake.
-const SLEEP_SLACK: Duration = Duration::from_micros(120);
+/// Messages that follow closer than this are waited for awake, for a sleep takes some of it to begin and to end. Others are
+/// not: a thread that spins takes the core from one that receives.
+const SLEEP_MIN: Duration = Duration::from_micros(50);
+
+/// The nanoseconds by which Linux may prolong the sleeps of the main thread, and of those that it starts from then on.
+const SLACK_FILE: &str = "/proc/self/timerslack_ns";
 
 impl Pace {
     /// `rate` messages a second, from now on. Without a rate, or with 0, every message is due at once.
+    ///
+    /// To be called on the main thread, or after such a call there, for sleeps to end in time.
     pub fn new(rate: f64) -> Self {
         let gap = if rate > 0.0 { Duration::from_secs_f64(1.0 / rate) } else { Duration::ZERO };
+        if !gap.is_zero() {
+            // Without it, sleeps end some 50 us late, and what is late catches up.
+            let _ = std::fs::write(SLACK_FILE, "1");
+        }
         Self { due: Instant::now(), gap }
     }
 
@@ -34,8 +44,8 @@ impl Pace {
             if left.is_zero() {
                 break;
             }
-            if left > SLEEP_SLACK {
-                std::thread::sleep(left.checked_sub(SLEEP_SLACK).unwrap_or_default());
+            if self.gap >= SLEEP_MIN {
+                std::thread::sleep(left);
             } else {
                 std::hint::spin_loop();
             }

@@ -119,10 +119,11 @@ pub(crate) fn publish<N: Network>(mut arguments: Arguments) -> Outcome {
     let flood = Flood { size, duration, rate: rate / sessions as f64 };
     let mut threads = Vec::new();
     for _ in 0..sessions {
+        let evenly = Pace::new(flood.rate);
         let session = N::open(&place)?;
         let publishers = declare(&session, keys, how)?;
         threads.push(std::thread::spawn(move || {
-            let count = flood.run::<N>(&publishers);
+            let count = flood.run::<N>(&publishers, evenly);
             drop(session);
             count
         }));
@@ -168,9 +169,8 @@ struct Flood {
 
 impl Flood {
     /// Returns the number of messages.
-    fn run<N: Network>(self, publishers: &[N::Publisher]) -> Result<u64, Failure> {
+    fn run<N: Network>(self, publishers: &[N::Publisher], mut pace: Pace) -> Result<u64, Failure> {
         let payload = N::payload(vec![7; self.size]);
-        let mut pace = Pace::new(self.rate);
         // One put of a large message takes longer than the clock.
         let burst = if pace.is_set() || self.size > 1 << 16 { 1 } else { PUTS_PER_CLOCK };
         let mut next = publishers.iter().cycle();
