@@ -184,6 +184,16 @@ impl Gate {
         Ok(qos)
     }
 
+    /// What it asks of a message.
+    fn view(&self) -> GateView {
+        GateView {
+            allowed: self.allowed,
+            rates: self.limiters.len(),
+            overwrites: self.overwrites.len(),
+            size_max: self.size_max,
+        }
+    }
+
     /// Whether every message passes as it is.
     pub(crate) fn is_open(&self) -> bool {
         self.limiters.is_empty()
@@ -197,6 +207,19 @@ impl Gate {
         let parts = self.limiters.len() + self.overwrites.len();
         size_of::<Self>() + parts * size_of::<usize>()
     }
+}
+
+/// What a gate asks of a message, for inspection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateView {
+    /// Access control lets it pass.
+    pub allowed: bool,
+    /// How many rates are limited.
+    pub rates: usize,
+    /// How many rules may change its QoS.
+    pub overwrites: usize,
+    /// The most bytes that it may have.
+    pub size_max: Option<u64>,
 }
 
 /// The gates of samples on one key: puts and deletions.
@@ -236,6 +259,11 @@ impl PushGate {
             None => Some(push.qos),
             Some(gate) => gate.admit(push, reliability, now_us),
         }
+    }
+
+    /// What is asked of a put; `None` if every one passes.
+    pub fn put(&self) -> Option<GateView> {
+        self.put.as_ref().map(Gate::view)
     }
 
     /// `None` if both are open.

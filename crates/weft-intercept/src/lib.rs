@@ -39,7 +39,7 @@ mod words;
 pub use chain::Chain;
 pub use check::{RuleError, RuleProblem, RuleSet};
 pub use explain::Explained;
-pub use gate::{DropCounts, DropReason, Drops, Gate, Message, PushGate};
+pub use gate::{DropCounts, DropReason, Drops, Gate, GateView, Message, PushGate};
 pub use lint::{Lint, NodeFacts};
 pub use rules::{
     AccessControl, AccessRule, Downsampling, InvalidSizeRange, LowPass, Overwrite, Policy,

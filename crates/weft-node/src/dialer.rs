@@ -222,6 +222,30 @@ impl Node {
         self.dial(id, ports);
     }
 
+    /// Ends the attempts to connect to configured neighbours that are not among `targets`, and returns
+    /// those of `targets` for which there is none.
+    pub(crate) fn keep_configured(
+        &mut self,
+        mut targets: Vec<DialTarget>,
+        ports: &mut dyn Ports,
+    ) -> Vec<DialTarget> {
+        let mut in_handshake = Vec::new();
+        self.dialer.dials.retain(|id, dial| {
+            if !dial.is_configured() {
+                return true;
+            }
+            if let Some(at) = targets.iter().position(|it| it.endpoints == dial.endpoints) {
+                targets.remove(at);
+                return true;
+            }
+            self.timers.clear(Timer::Redial(*id));
+            in_handshake.append(&mut dial.links);
+            false
+        });
+        self.end_handshakes(in_handshake, ports);
+        targets
+    }
+
     fn dial(&mut self, id: DialId, ports: &mut dyn Ports) {
         let served = self.is_served();
         if let Some(dial) = self.dialer.dials.get_mut(&id) {

@@ -15,6 +15,7 @@ use weft_wire::{CloseReason, NetworkMessage, Push, Reader, Reliability, WireExpr
 
 use crate::FaceId;
 use crate::cache::{ExprCache, Place};
+use crate::received::{MessageClass, Received};
 
 /// A route that can be kept and used again.
 pub trait CachedRoute {
@@ -52,6 +53,8 @@ pub struct Arrival<'a> {
 pub struct Row<'i, 'r, 'b> {
     items: &'i mut RxBatch<'r, 'b>,
     reliability: Reliability,
+    /// Samples that it has had so far. All are of the same kind.
+    len: u64,
     error: Option<RxError>,
 }
 
@@ -67,7 +70,11 @@ impl Row<'_, '_, '_> {
     #[inline]
     pub fn advance(&mut self) -> bool {
         match self.items.next_similar() {
-            Ok(next) => next.is_some(),
+            Ok(None) => false,
+            Ok(Some(_)) => {
+                self.len += 1;
+                true
+            }
             Err(error) => {
                 self.error = Some(error);
                 false
@@ -105,12 +112,13 @@ pub struct Inbound<R> {
     face: FaceId,
     rx: RxHalf,
     routes: ExprCache<R>,
+    received: Received,
 }
 
 impl<R: CachedRoute + Clone> Inbound<R> {
     /// Reads what the neighbour behind `face` sends.
     pub fn new(face: FaceId, rx: RxHalf) -> Self {
-        Self { face, rx, routes: ExprCache::default() }
+        Self { face, rx, routes: ExprCache::default(), received: Received::default() }
     }
 
     /// Reads one batch. Returns the reason if the neighbour closed the transport in it; an error
@@ -120,27 +128,33 @@ impl<R: CachedRoute + Clone> Inbound<R> {
         batch: &[u8],
         plane: &mut P,
     ) -> Result<Option<CloseReason>, RxError> {
-        let Self { face, rx, routes } = self;
+        let Self { face, rx, routes, received } = self;
+        received.batches += 1;
+        received.bytes += batch.len() as u64;
         let mut items = rx.batch(batch);
         let mut latest = None;
         while let Some(item) = items.next()? {
             match item {
-                RxItem::Sample { reliability, similar, .. } => {
+                RxItem::Sample { reliability, push, similar, .. } => {
+                    let class = MessageClass::of_push(&push.body);
                     let known = if similar { latest } else { None };
-                    let mut row = Row { items: &mut items, reliability, error: None };
+                    let mut row = Row { items: &mut items, reliability, len: 1, error: None };
                     latest = deliver_row(*face, routes, known, &mut row, plane);
+                    received.count(class, row.len);
                     if let Some(error) = row.error {
                         return Err(error);
                     }
                 }
                 RxItem::Message { message, raw_body, .. } => {
+                    received.count(MessageClass::of(message), 1);
                     if plane.control(*face, message, raw_body) {
                         routes.clear();
                     }
                     latest = None;
                 }
                 RxItem::Assembled { reliability, bytes, .. } => {
-                    assembled(*face, routes, reliability, bytes, plane)?;
+                    let class = assembled(*face, routes, reliability, bytes, plane)?;
+                    received.count(class, 1);
                     latest = None;
                 }
                 RxItem::KeepAlive => {}
@@ -148,6 +162,11 @@ impl<R: CachedRoute + Clone> Inbound<R> {
             }
         }
         Ok(None)
+    }
+
+    /// What has come in so far.
+    pub const fn received(&self) -> &Received {
+        &self.received
     }
 
     /// Lets go of routes that are out of date, and of what they hold on to.
@@ -179,14 +198,14 @@ fn deliver_row<P: Plane>(
     None
 }
 
-/// Handles a message that came in fragments.
+/// Handles a message that came in fragments. Returns what it was.
 fn assembled<P: Plane>(
     face: FaceId,
     routes: &mut ExprCache<P::Route>,
     reliability: Reliability,
     bytes: &Arc<Vec<u8>>,
     plane: &mut P,
-) -> Result<(), RxError> {
+) -> Result<MessageClass, RxError> {
     let (message, raw_body) = NetworkMessage::decode_raw(&mut Reader::new(bytes))?;
     if let NetworkMessage::Push(push) = &message {
         let sample = Arrival { push, raw_body, reliability, buffer: Some(bytes) };
@@ -194,7 +213,7 @@ fn assembled<P: Plane>(
     } else if plane.control(face, &message, raw_body) {
         routes.clear();
     }
-    Ok(())
+    Ok(MessageClass::of(&message))
 }
 
 /// Delivers a sample whose route has to be looked up.

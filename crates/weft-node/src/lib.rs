@@ -37,7 +37,9 @@ mod inbound;
 mod intercept;
 mod links;
 mod node;
+mod operate;
 mod ports;
+mod received;
 mod scouting;
 mod session;
 mod startup;
@@ -52,15 +54,17 @@ pub use inbound::{Arrival, CachedRoute, Inbound, Plane, Row};
 pub use intercept::{AcceptedReply, NodeRoute, QueryHop, QueryPlan};
 pub use links::{LinkId, LinkInit, LinkOrigin, NeighbourInfo};
 pub use node::{Node, NodeFootprint};
+pub use operate::RouteExplanation;
 pub use ports::{Activity, NodeEvent, OpenedTransport, Ports, ScoutTo};
+pub use received::{MessageClass, Received};
 pub use session::{Locality, MatchOf};
 
 pub use weft_intercept::{
-    DropCounts, Flow, LinkFacts, LinkProtocol, PushGate, RuleSet, TransportFacts,
+    DropCounts, Flow, GateView, LinkFacts, LinkProtocol, PushGate, RuleSet, TransportFacts,
 };
 pub use weft_routing::{
-    DEFAULT_WEIGHT, DataRoute, Edge, FaceId, Footprint, GossipConfig, Graph, Hop, Kind,
-    LatencyWeighted, Limits, NodeIx, NodeView, Owner, PathComputation, Paths, PendingReply,
-    QueryRequest, QueryScope, Region, ResolveError, RouteExpr, Routing, ShortestPaths, Validity,
-    edge_weight,
+    DEFAULT_WEIGHT, DataRoute, Edge, Entity, Explanation, FaceId, FaceView, Footprint,
+    GossipConfig, Graph, Hop, Kind, LatencyWeighted, Limits, LinkWeights, NodeIx, NodeView, Owner,
+    PathComputation, Paths, PendingReply, Piece, QueryRequest, QueryScope, Reason, Region,
+    RegionGraph, ResolveError, Rest, RouteExpr, Routing, ShortestPaths, Validity, edge_weight,
 };

@@ -33,9 +33,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(crate) const COUNT: usize = 3;
+    /// How many there are.
+    pub const COUNT: usize = 3;
     /// In the order in which an interest is answered (03 §3.3).
-    pub(crate) const ALL: [Self; Self::COUNT] = [Self::Subscriber, Self::Queryable, Self::Token];
+    pub const ALL: [Self; Self::COUNT] = [Self::Subscriber, Self::Queryable, Self::Token];
 
     pub(crate) const fn index(self) -> usize {
         self as usize

@@ -47,6 +47,7 @@ mod route;
 mod routing;
 mod sourced;
 mod tell;
+mod view;
 
 pub use entity::{Kind, KindSet, Owner};
 pub use expr::{ResolveError, RouteExpr};
@@ -63,6 +64,7 @@ pub use query::{PendingReply, QueryHop, QueryPlan, QueryRequest, QueryScope};
 pub use resend::{RESEND, RESENT};
 pub use route::{DataRoute, Hop, Validity};
 pub use routing::{Footprint, Routing, RoutingConfig};
+pub use view::{Entity, Explanation, FaceView, LinkWeights, Piece, Reason, RegionGraph, Rest};
 
 #[cfg(test)]
 mod tests;

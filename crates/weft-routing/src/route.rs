@@ -217,18 +217,28 @@ impl Routing {
                 faces.insert(face, root);
             }
         }
-        if region_of(from, self.region(source)) != Region::North {
-            let unsure = self.pushed.iter().map(|face| &self.faces[face]).filter(|face| {
-                let settled = if face.upstream {
-                    face.asked.is_settled(Kind::Subscriber, key)
-                } else {
-                    face.ready
-                };
-                !settled && self.passes(from, face)
-            });
-            faces.extend(unsure.map(|face| (face.id, NodeIx::SELF)));
-        }
+        faces.extend(self.unsure(source, from, key).map(|face| (face, NodeIx::SELF)));
         faces
+    }
+
+    /// Neighbours that are sent unasked what matches `key`, for they have not told yet what they want.
+    pub(crate) fn unsure(
+        &self,
+        source: FaceId,
+        from: Owner,
+        key: &KeyExpr,
+    ) -> impl Iterator<Item = FaceId> {
+        let applies = region_of(from, self.region(source)) != Region::North;
+        let pushed = self.pushed.iter().filter(move |_| applies).map(|face| &self.faces[face]);
+        let unsure = pushed.filter(move |face| {
+            let settled = if face.upstream {
+                face.asked.is_settled(Kind::Subscriber, key)
+            } else {
+                face.ready
+            };
+            !settled && self.passes(from, face)
+        });
+        unsure.map(|face| face.id)
     }
 
     /// The neighbour on the way to a node of a network, and the node on whose tree that is: where the

@@ -9,6 +9,7 @@ mod model;
 mod networks;
 mod queries;
 mod tokens;
+mod views;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -58,7 +58,7 @@ pub use options::{ATTEMPT_KEYS, LinkSettings};
 pub use publish::{PublisherSlot, SampleQos};
 pub use query::{QueryArgs, QueryHandle};
 pub use route::{SampleCallback, SampleView};
-pub use runtime::{CLOSE_HANDLERS_MAX, Neighbour, Runtime, RuntimeConfig};
+pub use runtime::{CLOSE_HANDLERS_MAX, Neighbour, Runtime, RuntimeConfig, Traffic};
 pub use scout::{ScoutGroup, scout};
 pub use sender::CongestionWaits;
 pub use session::{IncomingQuery, IncomingReply, SessionHandler};

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use weft_node::BatchStamps;
-use weft_transport::{Decompressor, next_batch};
+use weft_transport::{Decompressor, RxError, next_batch};
+use weft_wire::CloseReason;
 
 use crate::cell::LinkCell;
 use crate::clock::now_us;
@@ -50,7 +51,8 @@ enum End {
 
 /// Handles what a link has to read.
 ///
-/// Cost beyond the messages themselves: one system call, one clock read, two uncontended locks.
+/// Cost beyond the messages themselves: one system call, one clock read, two uncontended locks, eleven
+/// plain stores for counters.
 pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Reading<'_>) {
     let mut tail = cell.tail.lock().unwrap_or_else(PoisonError::into_inner);
     let Reading { post, buffer, decompressor, dirty } = reading;
@@ -136,14 +138,24 @@ fn take_messages(
 ) -> Result<usize, ()> {
     transport.sender.note_received();
     let mut inbound = transport.lock_inbound();
-    let mut read = |batch| {
+    let outcome = read_batches(transport, bytes, |batch| {
         let content = match content_max {
             None => batch,
             Some(max) => decompressor.batch(batch, max)?,
         };
         plane.stamps = BatchStamps::default();
         inbound.batch(content, plane)
-    };
+    });
+    transport.received.store(inbound.received());
+    outcome
+}
+
+/// Hands all whole batches in `bytes` to `read`; returns as [`take_batches`] does.
+fn read_batches(
+    transport: &Transport,
+    bytes: &[u8],
+    mut read: impl FnMut(&[u8]) -> Result<Option<CloseReason>, RxError>,
+) -> Result<usize, ()> {
     let mut taken = 0;
     while let Some((range, consumed)) = next_batch(&bytes[taken..], u16::MAX).map_err(|_| ())? {
         match read(&bytes[taken..][range]) {

@@ -1,4 +1,8 @@
 //! A running node: threads started, endpoints bound, and the calls of the session on top.
+//!
+//! Not here: what an operator sees and changes (`operate`).
+
+mod operate;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -6,7 +10,7 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{Locality, MatchOf, NeighbourInfo, Node, NodeConfig};
+use weft_node::{FaceId, Locality, MatchOf, NeighbourInfo, Node, NodeConfig};
 use weft_transport::{TxConfig, TxStats};
 use weft_wire::{Locator, Push, WhatAmI, ZenohId};
 
@@ -87,6 +91,8 @@ impl RuntimeConfig {
 /// A connected neighbour and its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
+    /// Routing's name for it.
+    pub face: FaceId,
     /// Identity.
     pub zid: ZenohId,
     /// Mode.
@@ -100,6 +106,8 @@ pub struct Neighbour {
     /// Messages, batches and bytes sent to it.
     pub sent: (u64, u64, u64),
 }
+
+pub use self::operate::Traffic;
 
 /// How the opening ended.
 #[derive(Default)]
@@ -302,6 +310,7 @@ impl Runtime {
         let describe = |(info, transport, links): (NeighbourInfo, Arc<Transport>, Vec<_>)| {
             let TxStats { messages, batches, bytes } = transport.sender.stats();
             Neighbour {
+                face: info.face,
                 zid: info.zid,
                 whatami: info.whatami,
                 qos: info.qos,

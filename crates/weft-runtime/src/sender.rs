@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use weft_transport::{FragmentCursor, FragmentStep, PushError, TxChunk, TxHalf, TxStats};
+use weft_transport::{FragmentCursor, FragmentStep, PushError, TxChunk, TxHalf, TxQueue, TxStats};
 use weft_wire::{CloseReason, CongestionControl, Encode, Priority, Qos, Reliability};
 
 use crate::cell::LinkCell;
@@ -367,6 +367,11 @@ impl Sender {
 
     pub(crate) fn stats(&self) -> TxStats {
         self.lock().half.stats()
+    }
+
+    /// The queues by priority, without what was taken from them to be written.
+    pub(crate) fn queues(&self) -> [TxQueue; 8] {
+        self.lock().half.queues()
     }
 
     /// The socket can be written again.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-use weft_node::{FaceId, Inbound};
+use weft_node::{FaceId, Inbound, MessageClass, Received};
 use weft_transport::{Negotiated, RxHalf};
 use weft_wire::ZenohId;
 
@@ -17,6 +17,8 @@ pub(crate) struct Transport {
     pub(crate) sender: Arc<Sender>,
     /// Held by the thread that reads one of the transport's links, while it handles what it read.
     inbound: Mutex<Inbound<Arc<Route>>>,
+    /// What `inbound` has counted when its reader last let go of it, for those who may not wait.
+    pub(crate) received: ReceivedCells,
     /// The reader is to let go of routes that are out of date.
     purge: AtomicBool,
     /// The list of neighbours to flush that it is in (see [`Dirty`](crate::plane::Dirty)).
@@ -35,6 +37,7 @@ impl Transport {
             zid: negotiated.zid,
             sender,
             inbound: Mutex::new(Inbound::new(face, rx)),
+            received: ReceivedCells::default(),
             purge: AtomicBool::new(false),
             dirty_mark: AtomicU64::new(0),
         }
@@ -67,5 +70,32 @@ impl Transport {
     /// Nobody else reads while the guard lives.
     pub(crate) fn lock_inbound(&self) -> std::sync::MutexGuard<'_, Inbound<Arc<Route>>> {
         self.inbound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A copy of [`Received`] with one writer at a time, who holds `inbound`: stores, and nothing that has to
+/// be atomic with them.
+#[derive(Default)]
+pub(crate) struct ReceivedCells {
+    messages: [AtomicU64; MessageClass::COUNT],
+    batches: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl ReceivedCells {
+    pub(crate) fn store(&self, received: &Received) {
+        for (cell, count) in self.messages.iter().zip(received.messages) {
+            cell.store(count, Ordering::Relaxed);
+        }
+        self.batches.store(received.batches, Ordering::Relaxed);
+        self.bytes.store(received.bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn load(&self) -> Received {
+        Received {
+            messages: std::array::from_fn(|class| self.messages[class].load(Ordering::Relaxed)),
+            batches: self.batches.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
     }
 }

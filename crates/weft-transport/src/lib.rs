@@ -83,7 +83,9 @@ pub use handshake::{
 };
 pub use lease::Lease;
 pub use rx::{RxBatch, RxError, RxHalf, RxItem, RxLimits};
-pub use tx::{FragmentCursor, FragmentStep, Gather, PushError, TxChunk, TxConfig, TxHalf, TxStats};
+pub use tx::{
+    FragmentCursor, FragmentStep, Gather, PushError, TxChunk, TxConfig, TxHalf, TxQueue, TxStats,
+};
 
 /// Microseconds in a millisecond: leases are announced in the one and measured in the other.
 const US_PER_MS: u64 = 1_000;

@@ -103,6 +103,19 @@ pub struct TxStats {
     pub bytes: u64,
 }
 
+/// The queue of one priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxQueue {
+    /// Bytes accepted and not taken, prefixes of the batches included.
+    pub bytes: usize,
+    /// Batches that these make, an open one included.
+    pub batches: usize,
+    /// Bytes that it may hold.
+    pub capacity: usize,
+    /// Network messages accepted since the start.
+    pub messages: u64,
+}
+
 /// The sending half of one transport over one link. Its owner serialises access to it.
 pub struct TxHalf {
     lanes: [Lane; LANES],
@@ -111,7 +124,9 @@ pub struct TxHalf {
     /// What the next chunk is compressed with.
     compressor: Option<Box<Compressor>>,
     sn_mask: u64,
+    /// Totals; messages are counted by lane.
     stats: TxStats,
+    messages: [u64; LANES],
     /// Bytes that each lane may hold, prefixes included.
     capacity: [u32; LANES],
     /// The same for messages of priority Control.
@@ -163,6 +178,7 @@ impl TxHalf {
             compressor: None,
             sn_mask: negotiated.sn_mask,
             stats: TxStats::default(),
+            messages: [0; LANES],
             capacity,
             control_capacity: capacity[0].max(backlog),
             next_owner: 1,
@@ -189,7 +205,7 @@ impl TxHalf {
     ) -> Result<(), PushError> {
         let lane = self.lane_of(priority);
         if self.lanes[lane].append(reliability, message).is_ok() {
-            self.stats.messages += 1;
+            self.messages[lane] += 1;
             return Ok(());
         }
         self.push_elsewhere(priority, reliability, message)
@@ -230,7 +246,7 @@ impl TxHalf {
             self.stats.batches += lane.seal();
         }
         self.pending |= 1 << index;
-        self.stats.messages += 1;
+        self.messages[index] += 1;
         Ok(())
     }
 
@@ -385,7 +401,26 @@ impl TxHalf {
     /// Totals since the start.
     #[must_use]
     pub fn stats(&self) -> TxStats {
-        self.stats
+        TxStats { messages: self.messages.iter().sum(), ..self.stats }
+    }
+
+    /// The queues by priority; without QoS all is Data. Cost: a step for each batch that waits.
+    #[must_use]
+    pub fn queues(&self) -> [TxQueue; LANES] {
+        const DATA: usize = Priority::Data as usize;
+        core::array::from_fn(|index| {
+            let lane = match index {
+                _ if self.qos => index,
+                DATA => 0,
+                _ => return TxQueue::default(),
+            };
+            TxQueue {
+                bytes: self.lanes[lane].len(),
+                batches: self.lanes[lane].batch_count(),
+                capacity: self.limit(Priority::from_bits(index as u8)),
+                messages: self.messages[lane],
+            }
+        })
     }
 
     /// Bytes of all buffers held.

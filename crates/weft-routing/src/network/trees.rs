@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use weft_wire::{WhatAmI, ZenohId};
 
 use super::graph::{Edge, Graph, edge_weight};
-use super::{Network, NodeIx, Tree};
+use super::{Network, Node, NodeIx, Tree};
 use crate::face::FaceId;
+use crate::view::LinkWeights;
 
 /// A node of a network, for inspection.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +111,45 @@ impl Network {
     pub(crate) fn distance(&mut self, node: NodeIx) -> u16 {
         self.tree(NodeIx::SELF);
         self.distances.get(node.index()).map_or(u16::MAX, |distance| *distance as u16)
+    }
+
+    /// Identity and mode of a node.
+    pub(crate) fn identity(&self, node: NodeIx) -> Option<(ZenohId, WhatAmI)> {
+        let node = self.nodes.get(node.index())?.as_ref()?;
+        Some((node.zid, node.whatami.unwrap_or(WhatAmI::Router)))
+    }
+
+    /// The identities of all nodes.
+    pub(crate) fn zids(&self) -> impl Iterator<Item = ZenohId> {
+        self.by_zid.keys().copied()
+    }
+
+    /// What this node and a neighbour say about the cost of their link.
+    pub(crate) fn weights_with(&self, zid: ZenohId) -> LinkWeights {
+        let said = |ix: Option<&NodeIx>, to: ZenohId| {
+            let node = ix.and_then(|ix| self.nodes[ix.index()].as_ref());
+            node.and_then(|node| node.links.get(&to).copied()).filter(|weight| *weight != 0)
+        };
+        let own = said(Some(&NodeIx::SELF), zid);
+        LinkWeights { own, remote: said(self.by_zid.get(&zid), self.config.zid) }
+    }
+
+    /// Each other node and the neighbour on the way there in the tree of `source`, which is kept only if
+    /// it was there before.
+    pub(crate) fn successors(&mut self, source: ZenohId) -> Vec<(ZenohId, ZenohId)> {
+        let Some(root) = self.by_zid.get(&source).copied() else { return Vec::new() };
+        let is_kept = root == NodeIx::SELF || self.trees.contains_key(&root);
+        self.tree(root);
+        let tree = &self.trees[&root];
+        let way = |(node, known): (NodeIx, &Node)| {
+            let (next, _) = self.identity(tree.towards(node)?)?;
+            Some((known.zid, next))
+        };
+        let ways = self.known().filter(|(node, _)| *node != NodeIx::SELF).filter_map(way).collect();
+        if !is_kept {
+            self.trees.remove(&root);
+        }
+        ways
     }
 
     /// Each node with its links: number, identity, mode, and its neighbours by number with the weight

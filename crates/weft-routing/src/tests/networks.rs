@@ -9,7 +9,7 @@ use weft_wire::{LinkState, LinkStateList, Oam};
 
 impl Bench {
     /// A neighbour of a given identity arrives.
-    fn member(&mut self, text: &str, whatami: WhatAmI, mesh: bool) -> FaceId {
+    pub(super) fn member(&mut self, text: &str, whatami: WhatAmI, mesh: bool) -> FaceId {
         let face = self.routing.next_face();
         let init = FaceInit { mesh, ..FaceInit::new(zid(text), whatami) };
         self.arrives(face, init).unwrap();
@@ -17,7 +17,7 @@ impl Bench {
     }
 
     /// A neighbour tells about nodes: number, identity, sequence number, links.
-    fn states(&mut self, face: FaceId, states: &[(u64, &str, u64, &[u64])]) {
+    pub(super) fn states(&mut self, face: FaceId, states: &[(u64, &str, u64, &[u64])]) {
         let state = |&(psid, text, sn, links): &(u64, &str, u64, &[u64])| LinkState {
             psid,
             sn,
@@ -31,7 +31,7 @@ impl Bench {
     }
 
     /// A member declares on behalf of the node that it calls `node_id`.
-    fn sourced(&mut self, face: FaceId, node_id: u16, kind: Kind, text: &str) {
+    pub(super) fn sourced(&mut self, face: FaceId, node_id: u16, kind: Kind, text: &str) {
         let body = crate::message::declaration(kind, 0, WireExpr::full(text), NONE);
         self.receive(face, &crate::message::declare_for(NodeIx(node_id), body));
     }
@@ -42,7 +42,7 @@ impl Bench {
     }
 
     /// The hops of samples from `source`: face and node id.
-    fn hops(&mut self, source: FaceId, node_id: u16, text: &str) -> Vec<(u32, u16)> {
+    pub(super) fn hops(&mut self, source: FaceId, node_id: u16, text: &str) -> Vec<(u32, u16)> {
         let route = self.routing.data_route(source, node_id, &key(text));
         route.hops.iter().map(|hop| (hop.face.0, hop.node_id)).collect()
     }
@@ -54,7 +54,7 @@ impl Bench {
 }
 
 /// This node (`a1`) with the neighbours `b2` and `c3`, which are linked, too.
-fn triangle() -> (Bench, FaceId, FaceId) {
+pub(super) fn triangle() -> (Bench, FaceId, FaceId) {
     let mut bench = Bench::new(Router);
     let b = bench.member("b2", Router, false);
     let c = bench.member("c3", Router, false);

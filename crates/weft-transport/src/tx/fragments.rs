@@ -178,7 +178,7 @@ impl TxHalf {
             self.push_fragment(index, &header, header_len + len, |w| cursor.copy_to(len, w));
         }
         self.lanes[index].owner = 0;
-        self.stats.messages += 1;
+        self.messages[index] += 1;
         Ok(FragmentStep::Done)
     }
 

@@ -44,6 +44,17 @@ impl Lane {
         self.len as usize
     }
 
+    /// Batches held, an open one included. Cost: a step for each.
+    pub(super) fn batch_count(&self) -> usize {
+        let sealed = if self.frame.is_some() { self.batch } else { self.len } as usize;
+        let (mut at, mut count) = (0, usize::from(self.frame.is_some()));
+        while let Some(prefix) = self.buf[..sealed].get(at..at + PREFIX_LEN) {
+            at += PREFIX_LEN + usize::from(u16::from_le_bytes([prefix[0], prefix[1]]));
+            count += 1;
+        }
+        count
+    }
+
     /// Bytes of the buffer.
     #[cfg(test)]
     pub(super) fn buffered(&self) -> usize {

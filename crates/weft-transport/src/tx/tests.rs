@@ -92,6 +92,26 @@ fn messages_share_a_frame_and_a_batch() {
 }
 
 #[test]
+fn queues_tell_what_waits_in_them() {
+    let mut tx = half();
+    let long = [0; BATCH - 20];
+    for _ in 0..2 {
+        data(&mut tx, &long).unwrap();
+    }
+    push(&mut tx, Priority::RealTime, b"a").unwrap();
+    let queues = tx.queues();
+    let (urgent, data_queue) =
+        (queues[Priority::RealTime as usize], queues[Priority::Data as usize]);
+    assert_eq!((data_queue.batches, data_queue.messages), (2, 2));
+    assert_eq!((urgent.batches, urgent.messages), (1, 1));
+    assert_eq!(urgent.bytes + data_queue.bytes, tx.pending_bytes());
+    while !batches(&mut tx).is_empty() {}
+    let empty = tx.queues()[Priority::Data as usize];
+    assert_eq!((empty.bytes, empty.batches, empty.messages), (0, 0, 2));
+    assert!(empty.capacity > BATCH);
+}
+
+#[test]
 fn only_priorities_other_than_data_are_stated() {
     let mut tx = half();
     push(&mut tx, Priority::RealTime, b"a").unwrap();
@@ -303,7 +323,7 @@ fn buffers_are_used_again() {
 
 #[test]
 fn an_idle_half_is_small_and_holds_no_buffer() {
-    assert!(size_of::<TxHalf>() <= 640, "{} bytes", size_of::<TxHalf>());
+    assert!(size_of::<TxHalf>() <= 704, "{} bytes", size_of::<TxHalf>());
     assert_eq!(size_of::<Lane>(), 64, "one cache line");
     let mut tx = half();
     assert_eq!(tx.buffered(), 0);
