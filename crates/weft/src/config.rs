@@ -54,6 +54,7 @@ pub use effective::{
 };
 pub use error::{ConfigError, ConfigErrorKind};
 pub use publication::Publication;
+pub(crate) use resolve::PRIORITIES;
 pub use rules::Remark;
 pub use table::{Key, Status};
 
@@ -375,6 +376,12 @@ impl Config {
             self.explicit.insert(key.path, value);
         }
         Ok(())
+    }
+
+    /// The keys that are not set to the same in `other`.
+    pub(crate) fn differences(&self, other: &Self) -> impl Iterator<Item = &'static str> {
+        let keys = table::KEYS.iter().map(|key| key.path);
+        keys.filter(|path| self.explicit.get(path) != other.explicit.get(path))
     }
 
     /// What applies to a node of `mode`: what was set, or the default. May still differ by target.

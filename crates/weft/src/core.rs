@@ -11,6 +11,7 @@ use weft_node::{Consolidator, NodeEvent};
 use weft_runtime::{IncomingQuery, IncomingReply, LinkInfo, Runtime, SessionHandler};
 use weft_wire::{EntityGlobalId, ZenohId};
 
+use crate::admin::Admin;
 use crate::ext::Miss;
 use crate::handlers::Callback;
 use crate::info::{self, Event, EventKind, Neighbourhood, TransportInfo};
@@ -91,6 +92,8 @@ pub(crate) struct Core {
     pub(crate) misses: Listeners<Miss>,
     pub(crate) matching: Matching,
     pub(crate) neighbourhood: Neighbourhood,
+    /// The admin space, if it is enabled.
+    admin: Mutex<Option<Arc<Admin>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -114,6 +117,7 @@ impl Core {
             misses: Listeners::default(),
             matching: Matching::default(),
             neighbourhood: Neighbourhood::default(),
+            admin: Mutex::default(),
         })
     }
 
@@ -207,6 +211,26 @@ impl Core {
         let get = lock(&self.gets).remove(&query);
         let tokens = lock(&self.token_gets).remove(&query);
         drop((get, tokens));
+    }
+
+    /// From here on, queries about this node go to `admin`.
+    pub(crate) fn set_admin(&self, admin: Arc<Admin>) {
+        *lock(&self.admin) = Some(admin);
+    }
+
+    /// What [`Core::set_admin`] was given; it is asked no more.
+    pub(crate) fn take_admin(&self) -> Option<Arc<Admin>> {
+        lock(&self.admin).take()
+    }
+
+    /// Hands on a query about this node. A namespace does not apply to it.
+    fn ask_admin(&self, incoming: &IncomingQuery<'_>) {
+        let Some(admin) = lock(&self.admin).clone() else { return };
+        if let Some(id) = incoming.queryables.iter().find(|id| admin.is_asked(**id)) {
+            let shared = query::Shared::new(incoming, incoming.key.clone(), &Namespace::default());
+            let source = EntityGlobalId { zid: self.zid, eid: *id };
+            admin.ask(Query::new(Arc::new(shared), source, false));
+        }
     }
 
     fn token(&self, subscribers: &[u32], key: &KeyExpr, alive: bool) {
@@ -305,8 +329,9 @@ impl SessionHandler for Core {
     }
 
     fn query(&self, incoming: IncomingQuery<'_>) {
+        self.ask_admin(&incoming);
         let Some(key) = self.namespace.inward(incoming.key) else { return };
-        let shared = Arc::new(query::Shared::new(&incoming, key, self));
+        let shared = Arc::new(query::Shared::new(&incoming, key, &self.namespace));
         for id in incoming.queryables {
             let Some(listener) = self.queryables.find(*id) else { continue };
             let source = EntityGlobalId { zid: self.zid, eid: *id };

@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod admin;
 mod cancel;
 pub mod config;
 mod core;

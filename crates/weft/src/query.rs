@@ -10,7 +10,6 @@ use weft_wire::{
     Timestamp,
 };
 
-use crate::core::Core;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::key::{IntoKeyExpr, Namespace};
@@ -42,7 +41,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(incoming: &IncomingQuery<'_>, key_expr: KeyExpr, core: &Core) -> Self {
+    pub(crate) fn new(
+        incoming: &IncomingQuery<'_>,
+        key_expr: KeyExpr,
+        namespace: &Namespace,
+    ) -> Self {
         let body = incoming.body.body;
         Self {
             key_expr,
@@ -52,7 +55,7 @@ impl Shared {
             attachment: incoming.body.attachment.map(ZBytes::from),
             source_info: incoming.body.source_info,
             stack: incoming.ts_stack.map(Box::from),
-            namespace: core.namespace.clone(),
+            namespace: namespace.clone(),
             handle: Arc::clone(&incoming.handle),
             select: OnceLock::new(),
         }

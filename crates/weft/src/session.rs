@@ -9,6 +9,7 @@ use weft_node::{Hlc, Locality};
 use weft_runtime::Runtime;
 use weft_wire::{EntityGlobalId, Timestamp, ZenohId};
 
+use crate::admin::{Admin, AdminSettings};
 use crate::cancel::{Cancellable, CancellationToken};
 use crate::config::{Config, Publication};
 use crate::core::{Core, Stamper};
@@ -70,7 +71,7 @@ impl OpenBuilder {
             tracing::warn!("{warning}");
         }
         let effective = self.config.effective()?;
-        let Settings { runtime, namespace, publications, queries_timeout } =
+        let Settings { runtime, namespace, publications, queries_timeout, adminspace, metadata } =
             Settings::new(&effective, &Chance::draw()?);
         let context = TimestampContext { zid: runtime.node.zid, whatami: runtime.node.whatami };
         let stamper = self.stamp.map(|stamp| Box::new(move || stamp(context)) as Stamper);
@@ -78,6 +79,13 @@ impl OpenBuilder {
         crate::handlers::set_block_hook(weft_runtime::block_hook);
         let runtime = Arc::new(Runtime::open(runtime, Arc::clone(&core) as Arc<_>)?);
         core.attach(&runtime);
+        if adminspace.enabled {
+            Admin::open(
+                &runtime,
+                &core,
+                AdminSettings { config: self.config, adminspace, metadata },
+            )?;
+        }
         tracing::info!(zid = %core.zid, mode = %effective.mode, "session open");
         Ok(Session(Arc::new(SessionInner {
             runtime,
@@ -137,8 +145,12 @@ impl SessionInner {
             return;
         }
         // Whoever is kept by a full channel would keep the runtime from closing.
+        let admin = self.core.take_admin();
         self.runtime.close_after(|| self.core.close_channels());
         self.core.clear();
+        if let Some(admin) = admin {
+            admin.close(&self.runtime);
+        }
         tracing::info!(zid = %self.core.zid, "session closed");
     }
 

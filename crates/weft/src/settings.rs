@@ -12,7 +12,7 @@ use weft_runtime::{
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits, TxConfig};
 use weft_wire::{Resolution, ZenohId};
 
-use crate::config::{self, Effective, Publication};
+use crate::config::{self, Adminspace, Effective, Publication};
 use crate::error::{Error, Result};
 use crate::key::Namespace;
 
@@ -24,6 +24,9 @@ pub(crate) struct Settings {
     pub(crate) publications: Vec<Publication>,
     /// How long a query may take if it does not say so itself.
     pub(crate) queries_timeout: Duration,
+    pub(crate) adminspace: Adminspace,
+    /// Anything about the node, as JSON.
+    pub(crate) metadata: String,
 }
 
 impl Settings {
@@ -33,6 +36,8 @@ impl Settings {
             publications: config.publications.clone(),
             namespace: Namespace(config.namespace.clone()),
             queries_timeout: config.queries_default_timeout,
+            adminspace: config.adminspace,
+            metadata: config.metadata.clone(),
         }
     }
 }
@@ -154,7 +159,7 @@ pub(crate) fn scout_group(config: &Effective) -> ScoutGroup {
     ScoutGroup { address: multicast.address, interface, ttl: multicast.ttl }
 }
 
-fn dial_targets(config: &Effective) -> Vec<DialTarget> {
+pub(crate) fn dial_targets(config: &Effective) -> Vec<DialTarget> {
     let target = |it: &config::Target| DialTarget {
         endpoints: it.endpoints.clone(),
         retry: retry(it.attempts.retry),

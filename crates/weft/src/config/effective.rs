@@ -18,6 +18,8 @@ pub struct Effective {
     pub mode: WhatAmI,
     /// Its identity; `None`: a random one.
     pub id: Option<ZenohId>,
+    /// Anything about the node, as JSON; `null` without.
+    pub metadata: String,
     /// QoS of publications; of several that are about a key, the first one counts.
     pub publications: Vec<Publication>,
     /// Access control and traffic shaping.
@@ -52,7 +54,7 @@ pub struct Effective {
     pub rx: Rx,
     /// What neighbours and applications may take.
     pub limits: Limits,
-    /// Questions about this node. Weft does not act on it yet.
+    /// Questions about this node.
     pub adminspace: Adminspace,
     /// Declarations that are made together. Weft does not act on it yet.
     pub aggregation: Aggregation,

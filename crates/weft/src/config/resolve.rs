@@ -24,7 +24,7 @@ use super::{Config, endpoint, kind, publication, rules};
 use crate::value::Value;
 
 /// Names of the priorities in `transport/link/tx/queue/size`, most urgent first.
-const PRIORITIES: [&str; 8] = [
+pub(crate) const PRIORITIES: [&str; 8] = [
     "control",
     "real_time",
     "interactive_high",
@@ -44,6 +44,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
     let effective = Effective {
         mode: values.mode,
         id: values.parsed("id"),
+        metadata: values.value("metadata").to_json(),
         publications: values.list("qos/publication").iter().map(publication::parse).collect(),
         rules: rules::parse(|path| values.value(path))?,
         namespace: values.parsed("namespace"),

@@ -3,6 +3,7 @@
 //! No test sleeps to let something happen: each waits for an event, with a deadline. That something
 //! does *not* arrive is shown by what comes after it.
 
+mod admin;
 mod advanced;
 mod asynchronous;
 mod back_pressure;

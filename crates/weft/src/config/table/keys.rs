@@ -26,7 +26,7 @@ pub(in super::super) static KEYS: &[Key] = &[
         "Identity, unique in the network: up to 32 lower-case hexadecimal digits; null: random."),
     acted("mode", Choice(&["router", "peer", "client"]), r#""peer""#,
         "What the node does for others."),
-    known("metadata", Any, "null",
+    acted("metadata", Any, "null",
         "Any value, shown in the admin space."),
     known("region_name", Name(32), "null",
         "Name of the region that neighbours are told."),
@@ -142,11 +142,11 @@ pub(in super::super) static KEYS: &[Key] = &[
     known("stats/filters", List, "[]",
         "Key expressions with metrics of their own: [{key}]."),
 
-    known("adminspace/enabled", Bool, "false",
+    acted("adminspace/enabled", Bool, "false",
         "Answer queries about this node."),
-    known("adminspace/permissions/read", Bool, "true",
+    acted("adminspace/permissions/read", Bool, "true",
         "The admin space may be read."),
-    known("adminspace/permissions/write", Bool, "false",
+    acted("adminspace/permissions/write", Bool, "false",
         "The admin space may be written."),
 
     known("plugins_loading/enabled", Bool, "false",
