@@ -2,6 +2,7 @@
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::commands::admin::Admin;
 use crate::commands::bench::Bench;
 use crate::commands::bench_role;
 use crate::commands::check_config::CheckConfig;
@@ -57,6 +58,7 @@ enum Command {
     Liveliness(Liveliness),
     Scout(Scout),
     Info(Info),
+    Admin(Admin),
     Ping(Ping),
     Pong(Pong),
     Dissect(Dissect),
@@ -96,6 +98,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Command::Liveliness(command) => command.run(&context),
         Command::Scout(command) => command.run(&context),
         Command::Info(command) => command.run(&context),
+        Command::Admin(command) => command.run(&context),
         Command::Ping(command) => command.run(&context),
         Command::Pong(command) => command.run(&context),
         Command::Dissect(command) => command.run(&context),

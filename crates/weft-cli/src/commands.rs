@@ -1,5 +1,6 @@
 //! The commands: a file and a type for each, which carries its flags and their documentation.
 
+pub(crate) mod admin;
 pub(crate) mod bench;
 pub(crate) mod bench_role;
 pub(crate) mod check_config;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here sleeps: a test waits for a line, with a deadline. Ports are chosen by the system and read from the output.
 
+mod admin;
 mod bench;
 mod check_config;
 mod closing;

@@ -93,6 +93,7 @@ fn face(view: &FaceView, traffic: &Traffic) -> Value {
             "by_priority": sent,
             "batches": traffic.sent.batches,
             "bytes": traffic.sent.bytes,
+            "queued_bytes": traffic.queues.iter().map(|queue| queue.bytes).sum::<usize>(),
             "dropped": dropped(traffic, Flow::Egress),
         },
         "rx": {
