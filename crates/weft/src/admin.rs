@@ -15,8 +15,7 @@ mod objects;
 mod write;
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Weak};
 
 use weft_keyexpr::KeyExpr;
 use weft_node::{Locality, Region};
@@ -39,6 +38,7 @@ const VALUE_LEN_MAX: usize = 1 << 20;
 enum Task {
     Answer(Query),
     Write(Write),
+    End,
 }
 
 /// A sample on a key below `config`.
@@ -57,13 +57,11 @@ pub(crate) struct AdminSettings {
     pub(crate) metadata: String,
 }
 
-/// The way to the thread of an admin space, and its end.
+/// The way to the thread of an admin space.
 pub(crate) struct Admin {
     /// The queryable.
     id: u32,
-    subscriber: u32,
     tasks: SyncSender<Task>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Admin {
@@ -76,14 +74,12 @@ impl Admin {
         let (tasks, waiting) = sync_channel(TASKS_MAX);
         let space =
             Space { runtime: Arc::downgrade(runtime), zid: core.zid, root: root.clone(), settings };
-        let thread = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("weft-admin".into())
             .spawn(move || space.run(&waiting))
             .map_err(weft_runtime::OpenError::Resources)?;
         let (id, subscriber) = (runtime.next_entity(), runtime.next_entity());
-        let thread = Mutex::new(Some(thread));
-        let admin = Self { id, subscriber, tasks: tasks.clone(), thread };
-        core.set_admin(Arc::new(admin));
+        core.set_admin(Arc::new(Self { id, tasks: tasks.clone() }));
         runtime.declare_queryable(id, &KeyExpr::new(format!("{root}/**"))?, false, Locality::Any);
         let written = KeyExpr::new(format!("{root}/config/**"))?;
         let write = move |sample: &SampleView<'_>| write(&tasks, sample);
@@ -103,18 +99,11 @@ impl Admin {
         }
     }
 
-    /// Withdraws it and waits for its thread, unless that is the one that calls.
-    pub(crate) fn close(self: Arc<Self>, runtime: &Runtime) {
-        runtime.undeclare_queryable(self.id);
-        runtime.undeclare_subscriber(self.subscriber);
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // With the last way to it, the thread ends.
-        drop(self);
-        if let Some(thread) = thread
-            && thread.thread().id() != std::thread::current().id()
-        {
-            let _ = thread.join();
-        }
+    /// Ends the thread, once the runtime is closed. It is not waited for: it may be in a handler of the
+    /// application, to which it tells an answer.
+    pub(crate) fn close(&self) {
+        // If there is no room, what is there makes it look.
+        let _ = self.tasks.try_send(Task::End);
     }
 }
 
@@ -148,15 +137,14 @@ struct Space {
 impl Space {
     fn run(mut self, tasks: &Receiver<Task>) {
         while let Ok(task) = tasks.recv() {
-            let Some(runtime) = self.runtime.upgrade().filter(|it| !it.is_closed()) else {
-                continue;
-            };
+            let Some(runtime) = self.runtime.upgrade().filter(|it| !it.is_closed()) else { return };
             match task {
                 Task::Answer(query) if self.settings.adminspace.read => {
                     self.answer(&runtime, &query);
                 }
                 Task::Answer(_) => {}
                 Task::Write(write) => self.write(&runtime, &write),
+                Task::End => return,
             }
         }
     }

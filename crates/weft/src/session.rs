@@ -149,7 +149,7 @@ impl SessionInner {
         self.runtime.close_after(|| self.core.close_channels());
         self.core.clear();
         if let Some(admin) = admin {
-            admin.close(&self.runtime);
+            admin.close();
         }
         tracing::info!(zid = %self.core.zid, "session closed");
     }
