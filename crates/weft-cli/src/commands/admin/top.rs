@@ -65,7 +65,7 @@ impl Top {
     }
 
     fn print(&self, context: &Context, session: &Session) -> Result<(), Failure> {
-        let mut sampler = Sampler::default();
+        let mut sampler = Sampler::new(session.zid().to_string());
         sampler.frame(&self.look(session)?);
         while context.ending.pause(self.interval) {
             let frame = sampler.frame(&self.look(session)?);

@@ -41,11 +41,18 @@ type Counters = [u64; 5];
 /// Remembers the look before.
 #[derive(Debug, Default)]
 pub(super) struct Sampler {
+    /// Who looks: it is not shown.
+    own: String,
     /// By node and neighbour: when, and the counters.
     before: HashMap<(String, String), (u64, Counters)>,
 }
 
 impl Sampler {
+    /// For the session with this identity.
+    pub(super) fn new(own: String) -> Self {
+        Self { own, before: HashMap::new() }
+    }
+
     /// The rates since the look before, which this one replaces.
     pub(super) fn frame(&mut self, answers: &[Answer]) -> Frame {
         let values =
@@ -57,7 +64,8 @@ impl Sampler {
         let mut now = HashMap::new();
         let nodes = answers.map(|(zid, mode, value)| {
             let at_ms = value["at_ms"].as_u64().unwrap_or_default();
-            let faces = value["faces"].as_array().into_iter().flatten().map(|face| {
+            let faces = value["faces"].as_array().into_iter().flatten();
+            let faces = faces.filter(|face| face["peer"] != *self.own).map(|face| {
                 let counters = counters(face);
                 let name = (zid.clone(), text(face, "peer"));
                 let before = self.before.get(&name);
@@ -123,19 +131,26 @@ mod tests {
     use super::*;
 
     fn look(at_ms: u64, messages: u64) -> std::iter::Once<(String, String, Value)> {
-        let face = json!({
-            "peer": "b2", "whatami": "client", "region": "south:0:client",
-            "declared": {"subscribers": 2, "queryables": 1, "tokens": 0},
-            "tx": {"messages": messages, "bytes": messages * 10, "queued_bytes": 7, "dropped": {"congestion": messages / 2}},
-            "rx": {"messages": 1, "bytes": 2, "dropped": {}},
-        });
-        std::iter::once(("a1".into(), "router".into(), json!({"at_ms": at_ms, "faces": [face]})))
+        let face = |peer: &str| {
+            json!({
+                "peer": peer, "whatami": "client", "region": "south:0:client",
+                "declared": {"subscribers": 2, "queryables": 1, "tokens": 0},
+                "tx": {"messages": messages, "bytes": messages * 10, "queued_bytes": 7, "dropped": {"congestion": messages / 2}},
+                "rx": {"messages": 1, "bytes": 2, "dropped": {}},
+            })
+        };
+        std::iter::once((
+            "a1".into(),
+            "router".into(),
+            json!({"at_ms": at_ms, "faces": [face("e5"), face("b2")]}),
+        ))
     }
 
     #[test]
     fn a_rate_is_the_difference_by_the_time_between() {
-        let mut sampler = Sampler::default();
+        let mut sampler = Sampler::new("e5".into());
         let first = sampler.frame_of(look(1000, 100));
+        assert_eq!(first.nodes[0].faces.len(), 1, "who looks is not shown");
         assert_eq!(first.nodes[0].faces[0].tx_messages, None);
         let second = sampler.frame_of(look(1500, 200));
         let face = &second.nodes[0].faces[0];
@@ -146,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_that_counts_anew_has_no_rate() {
-        let mut sampler = Sampler::default();
+        let mut sampler = Sampler::new("e5".into());
         sampler.frame_of(look(1000, 100));
         assert_eq!(sampler.frame_of(look(2000, 50)).nodes[0].faces[0].tx_messages, None);
         assert_eq!(sampler.frame_of(look(2000, 60)).nodes[0].faces[0].tx_messages, None);

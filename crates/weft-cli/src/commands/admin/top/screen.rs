@@ -39,7 +39,7 @@ enum Wish {
 
 /// Shows the view until the end of the command.
 pub(super) fn run(top: &Top, context: &Context, session: &Session) -> Result<(), Failure> {
-    let mut sampler = Sampler::default();
+    let mut sampler = Sampler::new(session.zid().to_string());
     let frame = sampler.frame(&top.look(session)?);
     let mut view = View { frame, keys: top.keys.then(Keys::new), ..View::default() };
     let mut terminal = ratatui::try_init()?;
