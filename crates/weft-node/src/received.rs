@@ -1,6 +1,7 @@
 //! What has come in from one neighbour: plain counters that only its reader writes.
 //!
-//! Cost: an addition a message, or a row of samples, and two a batch, under the lock that the reader holds anyway.
+//! Cost: an addition a message, or a row of samples, and two a batch, under the lock that the reader holds
+//! anyway.
 
 use weft_wire::{NetworkMessage, PushBody, ResponseBody};
 
