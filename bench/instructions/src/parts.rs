@@ -6,7 +6,7 @@ use weft_node::forwarded;
 use weft_routing::{Event, FaceId, FaceInit, Outbox, Routing, RoutingConfig};
 use weft_transport::{Negotiated, RxHalf, RxItem, RxLimits, TxConfig, TxHalf};
 use weft_wire::{
-    Bits, Declaration, Declare, Decode as _, Encode as _, Mapping, NetworkMessage, Priority, Push,
+    Bits, Declaration, Declare, Decode as _, Encode, Mapping, NetworkMessage, Priority, Push,
     Reader, Reliability, WhatAmI, WireExpr, ZenohId,
 };
 
@@ -70,7 +70,7 @@ fn tx() -> TxHalf {
 }
 
 /// Appends to the open batch; what is full is taken and given back, as a writer would.
-fn put(tx: &mut TxHalf, message: &Push<'_>) {
+fn put(tx: &mut TxHalf, message: &impl Encode) {
     while tx.push(Priority::Data, Reliability::Reliable, message).is_err() {
         let mut chunk = tx.take().expect("what is full can be taken");
         black_box(chunk.bytes());
@@ -99,7 +99,7 @@ fn over_batches(times: u64, mut each: impl FnMut(&Push<'_>)) {
         let mut rx = RxHalf::new(&negotiated(), RxLimits::default());
         let mut items = rx.batch(black_box(batch));
         while let Some(item) = items.next().expect("the batch is whole") {
-            if let RxItem::Message { message: NetworkMessage::Push(push), .. } = &item {
+            if let RxItem::Sample { push, .. } = item {
                 each(black_box(push));
             }
         }

@@ -110,7 +110,7 @@ impl Admin {
 /// Hands a sample to the thread, on the one that received it.
 fn write(tasks: &SyncSender<Task>, sample: &SampleView<'_>) {
     let key = sample.key.clone();
-    let value = match sample.payload {
+    let value = match sample.payload() {
         None => None,
         Some(payload) if payload.len() > VALUE_LEN_MAX => {
             return tracing::warn!(%key, "ignoring a value of more than {VALUE_LEN_MAX} bytes");
