@@ -166,6 +166,18 @@ fn debug_is_short() {
     }
 }
 
+#[test]
+fn much_of_a_buffer_is_shared_and_little_of_it_or_nothing_is_not() {
+    let buffer = Arc::new(vec![7_u8; 1000]);
+    let shared = ZBytes::within(&buffer, &buffer[100..900]).expect("most of it");
+    assert_eq!(shared.as_slice().unwrap().as_ptr(), buffer[100..].as_ptr());
+    assert_eq!((shared.len(), Arc::strong_count(&buffer)), (800, 2));
+    assert_eq!(ZBytes::within(&buffer, &buffer[..100]), None, "it would pin ten times as much");
+    assert_eq!(ZBytes::within(&buffer, &[7; 800]), None, "it is elsewhere");
+    drop(shared);
+    assert_eq!(Arc::strong_count(&buffer), 1);
+}
+
 proptest! {
     /// Storage and fragmentation are invisible to equality, hash, conversion and slices.
     #[test]
