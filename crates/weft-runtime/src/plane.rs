@@ -78,11 +78,7 @@ impl RuntimePlane<'_> {
     fn forward(&mut self, route: &Route, sample: Arrival<'_>, timestamp: Option<Timestamp>) {
         let Arrival { push, raw_body, reliability, .. } = sample;
         for hop in &route.hops {
-            let qos = match &hop.gate {
-                None => Some(push.qos),
-                Some(gate) => gate.admit(push, reliability, now_us),
-            };
-            if let Some(qos) = qos {
+            if let Some(qos) = hop.admit(push, reliability) {
                 let message = RoutedPush { timestamp, ..hop.message(push, Some(raw_body), qos) };
                 let sent = SendQos::new(qos, reliability);
                 hop.transport.sender.append(&message, sent, || self.dirty.flush());

@@ -17,7 +17,7 @@ use weft_keyexpr::KeyExpr;
 use weft_node::Locality;
 use weft_wire::{InterceptionPoint, InterceptionPoints, Push, PushBody, Put, Qos, Reliability};
 
-use crate::clock::{now_us, wall_ntp64};
+use crate::clock::wall_ntp64;
 use crate::route::{Route, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
@@ -167,11 +167,7 @@ fn send(route: &Route, push: &Push<'_>, how: SampleQos) {
         return;
     }
     for hop in &route.hops {
-        let qos = match &hop.gate {
-            None => Some(how.qos),
-            Some(gate) => gate.admit(push, how.reliability, now_us),
-        };
-        if let Some(qos) = qos {
+        if let Some(qos) = hop.admit(push, how.reliability) {
             let message = hop.message(push, None, qos);
             hop.transport.sender.send(&message, SendQos::new(qos, how.reliability));
         }

@@ -9,6 +9,7 @@ use weft_node::{CachedRoute, PushGate, RouteExpr, Validity};
 use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, RoutedPush, SourceInfo, Timestamp};
 
 use crate::barrier::order_all_threads;
+use crate::clock::now_us;
 use crate::duty::{Crew, Post, calling, is_calling};
 use crate::transport::Transport;
 use crate::wait::Interruption;
@@ -146,6 +147,15 @@ pub(crate) struct RouteHop {
 }
 
 impl RouteHop {
+    /// The QoS that a sample goes on with; `None` if rules keep it back.
+    #[inline]
+    pub(crate) fn admit(&self, push: &Push<'_>, reliability: Reliability) -> Option<Qos> {
+        match &self.gate {
+            None => Some(push.qos),
+            Some(gate) => gate.admit(push, reliability, now_us),
+        }
+    }
+
     /// A message as this neighbour gets it.
     #[inline]
     pub(crate) fn message<'a>(
