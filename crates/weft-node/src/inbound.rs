@@ -169,6 +169,11 @@ impl<R: CachedRoute + Clone> Inbound<R> {
         &self.received
     }
 
+    /// Frees the buffers of large messages, unless there were some since the last call.
+    pub fn release_unused(&mut self) {
+        self.rx.release_unused();
+    }
+
     /// Lets go of routes that are out of date, and of what they hold on to.
     pub fn purge(&mut self) {
         self.routes.retain(|route| !route.is_stale());

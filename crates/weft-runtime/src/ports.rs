@@ -106,6 +106,7 @@ impl Ports for RuntimePorts<'_> {
 
     fn keep_alive(&mut self, face: FaceId, link: LinkId) {
         let Some(transport) = self.tables.transports.get(&face) else { return };
+        transport.release_unused();
         let cell = self.tables.links.get(&link);
         if let Some(cell) = cell {
             cell.release_idle();

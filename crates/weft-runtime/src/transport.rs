@@ -67,6 +67,14 @@ impl Transport {
         }
     }
 
+    /// Frees what was kept for large messages, unless there were some since the last call.
+    pub(crate) fn release_unused(&self) {
+        // Whoever holds the lock is busy with it.
+        if let Ok(mut inbound) = self.inbound.try_lock() {
+            inbound.release_unused();
+        }
+    }
+
     /// Nobody else reads while the guard lives.
     pub(crate) fn lock_inbound(&self) -> std::sync::MutexGuard<'_, Inbound<Arc<Route>>> {
         self.inbound.lock().unwrap_or_else(PoisonError::into_inner)

@@ -7,11 +7,11 @@
 //! Old, repeated and far-ahead FRAMEs are discarded with all that they hold; gaps are accepted,
 //! because the peer may drop what it could not send. Whatever cannot be decoded ends the link.
 
+mod buffers;
 mod reassembly;
 #[cfg(test)]
 mod tests;
 
-pub use reassembly::REASSEMBLY_KEPT_MAX;
 
 use crate::compression::CompressionError;
 use crate::handshake::Negotiated;
@@ -210,9 +210,10 @@ impl RxHalf {
         self.reassembly.held()
     }
 
-    /// Frees the buffers kept for later: for a transport that has been quiet for a while.
-    pub fn release_idle(&mut self) {
-        self.reassembly.release_idle();
+    /// Frees the buffers kept for large messages, unless there were some since the last call: to be
+    /// called from time to time.
+    pub fn release_unused(&mut self) {
+        self.reassembly.release_unused();
     }
 
     /// Checks the SN of a FRAME or FRAGMENT. Returns its channel and how far it is ahead, or `None`
@@ -347,9 +348,8 @@ impl RxBatch<'_, '_> {
         let FrameHeader { reliability, priority, sn } = header;
         let (channel, gap) = self.half.accept(reliability, priority, sn)?;
         let accepted = gap.is_some();
-        if accepted && !self.half.reassembly.is_empty() {
-            // A message that something overtakes on its channel was given up by the peer.
-            self.half.reassembly.forget(channel);
+        if accepted {
+            self.half.reassembly.note_frame(channel);
         }
         self.frame = Some(Frame { reliability, priority, accepted });
         Ok(())
@@ -374,19 +374,17 @@ impl RxBatch<'_, '_> {
         // up. This is found out before the buffer is lent, while it can still be given back.
         if NetworkMessage::decode(&mut Reader::new(&assembled)).is_err() {
             half.discarded += 1;
-            half.reassembly.recycle(assembled);
+            half.reassembly.recycle(Arc::new(assembled));
             return Ok(None);
         }
         let bytes = half.assembled.insert(Arc::new(assembled));
         Ok(Some(RxItem::Assembled { reliability, priority, bytes }))
     }
 
-    /// Gives back the buffer of the reassembled message, if there was one and nobody keeps it.
+    /// Gives back the buffer of the reassembled message, if there was one.
     #[inline]
     fn finish(&mut self) {
-        if let Some(assembled) = self.half.assembled.take()
-            && let Ok(assembled) = Arc::try_unwrap(assembled)
-        {
+        if let Some(assembled) = self.half.assembled.take() {
             self.half.reassembly.recycle(assembled);
         }
     }

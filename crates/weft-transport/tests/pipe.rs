@@ -261,7 +261,7 @@ proptest! {
                 Op::KeepAlive => pipe.tx.keep_alive(),
                 Op::ReleaseIdle => {
                     pipe.tx.release_idle();
-                    pipe.rx.release_idle();
+                    pipe.rx.release_unused();
                 }
             }
         }

@@ -7,12 +7,10 @@
 //! `limits.total_size_max`. A channel is in `pending` at most once.
 
 use super::RxLimits;
+use super::buffers::Buffers;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::mem;
 use weft_wire::FragmentHeader;
-
-/// Capacity in bytes up to which the buffer of a consumed message is kept for the next one.
-pub const REASSEMBLY_KEPT_MAX: usize = 256 * 1024;
 
 pub(super) struct Reassembly {
     limits: RxLimits,
@@ -20,7 +18,7 @@ pub(super) struct Reassembly {
     markers: bool,
     pending: Vec<Pending>,
     held: usize,
-    spare: Vec<u8>,
+    buffers: Buffers,
 }
 
 struct Pending {
@@ -32,7 +30,7 @@ struct Pending {
 
 impl Reassembly {
     pub(super) fn new(limits: RxLimits, markers: bool) -> Self {
-        Self { limits, markers, pending: Vec::new(), held: 0, spare: Vec::new() }
+        Self { limits, markers, pending: Vec::new(), held: 0, buffers: Buffers::default() }
     }
 
     /// Takes one FRAGMENT that is new on its channel; `consecutive` says that no SN lies between it
@@ -80,10 +78,16 @@ impl Reassembly {
         }
     }
 
-    /// Whether nothing is pending on any channel. Costs one comparison.
+    /// A FRAME was accepted on a channel. Costs two comparisons while there are no large messages.
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.pending.is_empty()
+    pub(super) fn note_frame(&mut self, channel: usize) {
+        if !self.pending.is_empty() {
+            // A message that something overtakes on its channel was given up by the peer.
+            self.forget(channel);
+        }
+        if !self.buffers.is_empty() {
+            self.buffers.note_frame();
+        }
     }
 
     /// Bytes of all incomplete messages.
@@ -91,28 +95,31 @@ impl Reassembly {
         self.held
     }
 
-    /// Takes back the buffer of a message that was consumed; keeps it if it is small.
-    pub(super) fn recycle(&mut self, mut buf: Vec<u8>) {
-        if buf.capacity() <= REASSEMBLY_KEPT_MAX && buf.capacity() > self.spare.capacity() {
-            buf.clear();
-            self.spare = buf;
-        }
+    /// Takes back the buffer of a message that was given to whoever wanted it.
+    pub(super) fn recycle(&mut self, buf: Arc<Vec<u8>>) {
+        self.buffers.keep(buf);
     }
 
-    /// Frees what is kept for later.
-    pub(super) fn release_idle(&mut self) {
-        self.spare = Vec::new();
+    /// Frees what is kept for later, unless there were large messages since the last call.
+    pub(super) fn release_unused(&mut self) {
+        self.buffers.release_unused();
         self.pending.shrink_to_fit();
     }
 
-    /// Capacity of the buffer kept for later, in bytes.
+    /// Whether nothing is pending on any channel.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Capacity of the buffers kept for later, in bytes.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.spare.capacity()
+        self.buffers.total()
     }
 
     fn begin(&mut self, channel: usize) -> usize {
-        let buf = mem::take(&mut self.spare);
+        let buf = self.buffers.take();
         self.pending.push(Pending { channel, skipping: false, buf });
         self.pending.len() - 1
     }

@@ -359,21 +359,55 @@ fn all_channels_share_a_limit() {
     assert_eq!(text_of(&mut half, &[&[0xa6, 1, 0xb1, 4, 0x02][..], &message].concat()), "x");
 }
 
+/// Sends a sample of `len` bytes in two fragments from `sn` on; returns the buffer it came in.
+fn large(half: &mut RxHalf, sn: u8, len: usize) -> Arc<Vec<u8>> {
+    let message = push(&"x".repeat(len));
+    let (head, tail) = message.split_at(len / 2);
+    assert_eq!(text_of(half, &fragment(MORE, sn, FIRST, head)), "");
+    let batch = fragment(0, sn + 1, &[], tail);
+    let mut items = half.batch(&batch);
+    let Ok(Some(RxItem::Assembled { bytes, .. })) = items.next() else { panic!("no message") };
+    assert_eq!(**bytes, message);
+    let bytes = Arc::clone(bytes);
+    assert_eq!(items.next(), Ok(None));
+    bytes
+}
+
 #[test]
-fn only_small_buffers_are_kept() {
+fn a_buffer_is_used_again_when_everybody_has_let_go_of_it() {
+    const LEN: usize = 1 << 20;
     let mut half = half();
-    let mut sn = 0;
-    for (len, kept) in [(1000, true), (REASSEMBLY_KEPT_MAX + 1, false)] {
-        half.release_idle();
-        let text = "x".repeat(len);
-        let message = push(&text);
-        let (head, tail) = message.split_at(500);
-        assert_eq!(text_of(&mut half, &fragment(MORE, sn, FIRST, head)), "");
-        assert_eq!(text_of(&mut half, &fragment(0, sn + 1, &[], tail)), text);
-        assert_eq!(half.reassembly.kept() > 0, kept);
-        assert_eq!(half.assembled, None);
-        sn += 2;
+    let first = large(&mut half, 0, LEN);
+    let (first_at, second) = (first.as_ptr(), large(&mut half, 2, LEN));
+    assert_ne!(second.as_ptr(), first_at, "the first one is still in use");
+    drop(first);
+    assert_eq!(large(&mut half, 4, LEN).as_ptr(), first_at);
+}
+
+#[test]
+fn buffers_go_when_there_are_no_large_messages_any_more() {
+    const LEN: usize = 9 << 20;
+    let mut half = half();
+    large(&mut half, 0, LEN);
+    let kept = half.reassembly.kept();
+    assert!(kept >= LEN, "one is kept, however large");
+    large(&mut half, 2, LEN);
+    assert_eq!(half.reassembly.kept(), kept, "and not another one");
+    half.release_unused();
+    assert_eq!(half.reassembly.kept(), kept, "it was in use until now");
+    half.release_unused();
+    assert_eq!(half.reassembly.kept(), 0);
+
+    large(&mut half, 4, LEN);
+    large(&mut half, 6, 1000);
+    assert!(half.reassembly.kept() < LEN, "too large for what comes now");
+
+    large(&mut half, 8, LEN);
+    for sn in 0..4096_u32 {
+        assert!(half.reassembly.kept() > 0);
+        assert_eq!(text_of(&mut half, &frame(10 + (sn % 100) as u8, "x")), "x");
     }
+    assert_eq!(half.reassembly.kept(), 0);
 }
 
 #[test]
@@ -401,19 +435,4 @@ fn a_sample_is_like_the_one_that_was_given_before() {
     // What an old FRAME holds is not given, so nothing is like it.
     let batch = [frame(2, "a"), frame(1, "old"), frame(3, "b"), push("c")].concat();
     assert_eq!(similar_of(&mut half, &batch), [false, false, true]);
-}
-
-#[test]
-fn the_buffer_of_a_large_message_can_be_kept() {
-    let mut half = half();
-    let message = push(&"x".repeat(1_000));
-    let (head, tail) = message.split_at(500);
-    assert_eq!(text_of(&mut half, &fragment(MORE, 0, FIRST, head)), "");
-    let batch = fragment(0, 1, &[], tail);
-    let mut items = half.batch(&batch);
-    let Ok(Some(RxItem::Assembled { bytes, .. })) = items.next() else { panic!("no message") };
-    let kept = Arc::clone(bytes);
-    assert_eq!(items.next(), Ok(None));
-    assert_eq!(*kept, message);
-    assert_eq!((half.reassembly.kept(), Arc::strong_count(&kept)), (0, 1));
 }
