@@ -2,6 +2,7 @@
 //!
 //! Spec: 02 §4.6 step 5, 05 A.3.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
@@ -11,16 +12,61 @@ use weft_wire::{Consolidation, Timestamp};
 #[derive(Debug)]
 pub struct Consolidator<R> {
     mode: Consolidation,
-    /// The newest stamp delivered per key (monotonic).
-    delivered: BTreeMap<KeyExpr, Option<Timestamp>>,
-    /// The newest reply per key, held back until the end (latest).
-    held: BTreeMap<KeyExpr, (Option<Timestamp>, R)>,
+    /// The newest stamp per key: delivered (monotonic), with the reply that is held back (latest).
+    /// Small until there is a reply: it is made where queries are sent.
+    newest: Option<Box<PerKey<Newest<R>>>>,
+}
+
+type Newest<R> = (Option<Timestamp>, Option<R>);
+
+/// Something for each of a few keys, or of many. Most queries have one.
+#[derive(Debug)]
+struct PerKey<V> {
+    /// In the order of their first replies.
+    entries: Vec<(KeyExpr, V)>,
+    /// Where they are, if there are more than [`FEW`] of them.
+    index: BTreeMap<KeyExpr, usize>,
+}
+
+/// So many keys are compared one by one.
+const FEW: usize = 8;
+
+impl<V> PerKey<V> {
+    const fn new() -> Self {
+        Self { entries: Vec::new(), index: BTreeMap::new() }
+    }
+
+    /// What there is for `key`; `first` if that is nothing yet.
+    fn entry(&mut self, key: &KeyExpr, first: impl FnOnce() -> V) -> &mut V {
+        let found = if self.index.is_empty() {
+            self.entries.iter().position(|(known, _)| known == key)
+        } else {
+            self.index.get(key).copied()
+        };
+        let at = found.unwrap_or_else(|| self.add(key, first()));
+        &mut self.entries[at].1
+    }
+
+    fn add(&mut self, key: &KeyExpr, value: V) -> usize {
+        let at = self.entries.len();
+        if at == 0 {
+            self.entries.reserve_exact(1);
+        }
+        self.entries.push((key.clone(), value));
+        if at == FEW {
+            let keys = self.entries.iter().enumerate();
+            self.index = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
+        } else if at > FEW {
+            self.index.insert(key.clone(), at);
+        }
+        at
+    }
 }
 
 impl<R> Consolidator<R> {
     /// `Auto` must have been resolved before (see [`Consolidator::resolve`]); it acts like `None`.
     pub const fn new(mode: Consolidation) -> Self {
-        Self { mode, delivered: BTreeMap::new(), held: BTreeMap::new() }
+        Self { mode, newest: None }
     }
 
     /// What `Auto` means for a query with these parameters: every reply of a query over time, the
@@ -40,26 +86,33 @@ impl<R> Consolidator<R> {
         match self.mode {
             Consolidation::Auto | Consolidation::None => Some(reply),
             Consolidation::Monotonic => {
-                if self.delivered.get(key.as_str()).is_some_and(|last| *last > stamp) {
-                    return None;
+                let (last, _) = self.newest_of(key, stamp);
+                let newer = *last <= stamp;
+                if newer {
+                    *last = stamp;
                 }
-                self.delivered.insert(key.clone(), stamp);
-                Some(reply)
+                newer.then_some(reply)
             }
             Consolidation::Latest => {
-                let newer = self.held.get(key.as_str()).is_none_or(|(last, _)| *last <= stamp);
-                if newer {
-                    self.held.insert(key.clone(), (stamp, reply));
+                let (last, held) = self.newest_of(key, stamp);
+                if *last <= stamp {
+                    (*last, *held) = (stamp, Some(reply));
                 }
                 None
             }
         }
     }
 
-    /// The query has ended: what was held back, one reply per key.
+    /// The query has ended: what was held back, one reply per key, in the order of the keys' first replies.
     #[must_use]
     pub fn finish(&mut self) -> Vec<R> {
-        core::mem::take(&mut self.held).into_values().map(|(_, reply)| reply).collect()
+        let entries = self.newest.take().map(|newest| newest.entries).unwrap_or_default();
+        entries.into_iter().filter_map(|(_, (_, held))| held).collect()
+    }
+
+    fn newest_of(&mut self, key: &KeyExpr, stamp: Option<Timestamp>) -> &mut Newest<R> {
+        let newest = self.newest.get_or_insert_with(|| Box::new(PerKey::new()));
+        newest.entry(key, || (stamp, None))
     }
 }
 
@@ -87,6 +140,18 @@ mod tests {
         assert_eq!(latest.accept(&key("b"), None, 4), None);
         assert_eq!(latest.finish(), vec![1, 4]);
         assert_eq!(latest.finish(), vec![]);
+    }
+
+    #[test]
+    fn many_keys_are_told_apart_as_few_are() {
+        let mut latest = Consolidator::new(Consolidation::Latest);
+        let keys: Vec<_> = (0..3 * FEW).map(|at| key(&alloc::format!("k/{at}"))).collect();
+        for round in 0..2 {
+            for (at, key) in keys.iter().enumerate() {
+                assert_eq!(latest.accept(key, None, (round, at)), None);
+            }
+        }
+        assert_eq!(latest.finish(), (0..3 * FEW).map(|at| (1, at)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -7,9 +7,12 @@
 //! Unlike the reference, all regions are ranked together, so that a best-matching query reaches
 //! one complete queryable and not one per region.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+mod open;
+
+pub(crate) use open::Queries;
+
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{
     EntityGlobalId, ErrReply, NetworkMessage, Qos, QueryTarget, QueryableInfo, Response,
@@ -102,88 +105,6 @@ pub struct PendingReply {
     pub qos: Qos,
 }
 
-#[derive(Debug)]
-struct Branch {
-    query: u64,
-    deadline_us: u64,
-}
-
-#[derive(Debug)]
-struct Query {
-    reply: PendingReply,
-    branches: BTreeSet<(FaceId, u32)>,
-}
-
-/// All queries in flight at this node.
-#[derive(Debug, Default)]
-pub(crate) struct Queries {
-    by_number: BTreeMap<u64, Query>,
-    /// The queries by their source and its id for them. A careless source may use an id twice.
-    by_source: BTreeSet<(FaceId, u32, u64)>,
-    branches: BTreeMap<(FaceId, u32), Branch>,
-    deadlines: BTreeSet<(u64, FaceId, u32)>,
-    next: u64,
-}
-
-impl Queries {
-    fn open(&mut self, reply: PendingReply, branches: BTreeSet<(FaceId, u32)>, deadline_us: u64) {
-        let query = self.next;
-        self.next += 1;
-        for (face, id) in &branches {
-            self.branches.insert((*face, *id), Branch { query, deadline_us });
-            self.deadlines.insert((deadline_us, *face, *id));
-        }
-        self.by_source.insert((reply.source, reply.source_id, query));
-        self.by_number.insert(query, Query { reply, branches });
-    }
-
-    fn reply(&self, face: FaceId, id: u32) -> Option<PendingReply> {
-        let branch = self.branches.get(&(face, id))?;
-        self.by_number.get(&branch.query).map(|query| query.reply)
-    }
-
-    /// Ends a branch. The second part is true when it was the query's last one.
-    fn end(&mut self, face: FaceId, id: u32) -> Option<(PendingReply, bool)> {
-        let branch = self.branches.remove(&(face, id))?;
-        self.deadlines.remove(&(branch.deadline_us, face, id));
-        let query = self.by_number.get_mut(&branch.query)?;
-        query.branches.remove(&(face, id));
-        let reply = query.reply;
-        let last = query.branches.is_empty();
-        if last {
-            self.by_number.remove(&branch.query);
-            self.by_source.remove(&(reply.source, reply.source_id, branch.query));
-        }
-        Some((reply, last))
-    }
-
-    /// Forgets the queries of a source under these ids, whose answers then find nobody; returns how
-    /// many.
-    fn forget(&mut self, source: FaceId, ids: RangeInclusive<u32>) -> usize {
-        let range = (source, *ids.start(), 0)..=(source, *ids.end(), u64::MAX);
-        let forgotten: Vec<_> = self.by_source.range(range).copied().collect();
-        for key in &forgotten {
-            self.by_source.remove(key);
-            let Some(query) = self.by_number.remove(&key.2) else { continue };
-            for (face, id) in query.branches {
-                if let Some(branch) = self.branches.remove(&(face, id)) {
-                    self.deadlines.remove(&(branch.deadline_us, face, id));
-                }
-            }
-        }
-        forgotten.len()
-    }
-
-    /// Queries that have not ended.
-    pub(crate) fn len(&self) -> usize {
-        self.by_number.len()
-    }
-
-    pub(crate) fn next_deadline_us(&self) -> Option<u64> {
-        self.deadlines.first().map(|(deadline_us, _, _)| *deadline_us)
-    }
-}
-
 /// What is behind a face.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -214,11 +135,9 @@ impl Routing {
         let candidates = self.query_candidates(&request, own);
         let chosen = select(&candidates, request.target);
         let mut plan = QueryPlan::default();
-        let mut branches = BTreeSet::new();
         for id in chosen {
             let Some(face) = self.faces.get_mut(&id) else { continue };
             let query_id = face.take_query_id();
-            branches.insert((id, query_id));
             if id == FaceId::LOCAL {
                 plan.local = Some(query_id);
             } else {
@@ -227,12 +146,14 @@ impl Routing {
                 plan.hops.push(QueryHop { face: id, id: query_id, expr, node_id });
             }
         }
-        if !branches.is_empty() {
+        if !plan.is_empty() {
             let reply = PendingReply {
                 source: request.source,
                 source_id: request.source_id,
                 qos: request.qos,
             };
+            let own = plan.local.map(|id| (FaceId::LOCAL, id));
+            let branches = own.into_iter().chain(plan.hops.iter().map(|hop| (hop.face, hop.id)));
             self.queries.open(reply, branches, now_us.saturating_add(request.timeout_us));
             if let Some(source) = self.faces.get_mut(&request.source) {
                 source.queries_pending += 1;
@@ -329,34 +250,28 @@ impl Routing {
 
     /// Forgets a query of this node's session; answers that still come find nobody.
     ///
-    /// Cost: its branches, and a few logarithms of all queries in flight.
+    /// Cost: its branches.
     pub fn cancel_query(&mut self, source_id: u32) {
-        let forgotten = self.queries.forget(FaceId::LOCAL, source_id..=source_id);
+        let cancelled = self.queries.cancel(source_id);
         if let Some(local) = self.faces.get_mut(&FaceId::LOCAL) {
-            local.queries_pending -= forgotten;
+            local.queries_pending -= cancelled;
         }
     }
 
     /// Ends all queries of this node's session, whoever may still answer them.
     pub fn end_own_queries(&mut self, out: &mut dyn Outbox) {
-        let own = (FaceId::LOCAL, 0, 0)..=(FaceId::LOCAL, u32::MAX, u64::MAX);
-        let ids: Vec<u32> = self.queries.by_source.range(own).map(|(_, id, _)| *id).collect();
-        for query in ids {
-            self.cancel_query(query);
+        for query in self.queries.forget_all(FaceId::LOCAL) {
+            if let Some(local) = self.faces.get_mut(&FaceId::LOCAL) {
+                local.queries_pending -= 1;
+            }
             out.event(Event::QueryFinal { query });
         }
     }
 
     /// Ends every branch to a neighbour that left and forgets its own queries (03 §5.3).
     pub(crate) fn drop_queries_of(&mut self, face: FaceId, out: &mut dyn Outbox) {
-        self.queries.forget(face, 0..=u32::MAX);
-        let branches: Vec<u32> = self
-            .queries
-            .branches
-            .range((face, 0)..=(face, u32::MAX))
-            .map(|((_, id), _)| *id)
-            .collect();
-        for id in branches {
+        self.queries.forget_all(face);
+        for id in self.queries.branches_at(face) {
             if let Some(reply) = self.end_branch(face, id) {
                 send_final(reply, out);
             }
@@ -365,11 +280,7 @@ impl Routing {
 
     /// Gives up branches whose time is over: an error reply, then the end (03 §5.3).
     pub(crate) fn expire_queries(&mut self, now_us: u64, out: &mut dyn Outbox) {
-        while let Some(&(deadline_us, face, id)) = self.queries.deadlines.first() {
-            if deadline_us > now_us {
-                break;
-            }
-            self.queries.deadlines.pop_first();
+        for (face, id) in self.queries.overdue(now_us) {
             let responder = self.faces.get(&face).map_or(self.config.zid, |face| face.zid);
             let Some((reply, last)) = self.queries.end(face, id) else { continue };
             send_timeout(reply, responder, out);

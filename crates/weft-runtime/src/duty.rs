@@ -23,6 +23,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::cell::LinkCell;
+use crate::owed::Owed;
 use crate::shard::Shard;
 use crate::shared::Shared;
 use crate::wait::wait_while;
@@ -53,6 +54,8 @@ pub(crate) struct Post {
     turn: AtomicU64,
     /// The subscriber whose callback it is in, by address; 0 for none.
     callback: AtomicUsize,
+    /// Answers that its handlers have given in this turn.
+    owed: Owed,
 }
 
 thread_local! {
@@ -75,6 +78,7 @@ impl Post {
     /// It is done. Returns whether another thread has taken over: then it has nothing more to do,
     /// unless it is called to take over in turn.
     pub(crate) fn end(&self) -> bool {
+        self.owed.flush();
         self.turn.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
         let done = state.duty.take();
@@ -100,6 +104,7 @@ impl Post {
 
     /// Lets another thread take over, if this one is busy.
     fn relieve(&self) {
+        self.owed.flush();
         let Some(shared) = self.shared.upgrade() else { return };
         let mut state = self.lock();
         if state.relieved {
@@ -129,6 +134,13 @@ pub(crate) fn relieve() {
     if let Some(post) = POST.with_borrow(Clone::clone) {
         post.relieve();
     }
+}
+
+/// What the calling thread owes, if it is one that runs handlers.
+pub(crate) fn with_owed<R>(call: impl FnOnce(&Owed) -> R) -> Option<R> {
+    // The post is cloned: to append an answer may run code that comes here again.
+    let post = POST.with_borrow(Clone::clone)?;
+    Some(call(&post.owed))
 }
 
 /// Runs a wait of unknown length after letting another thread take over. A hook for the channels of
@@ -222,6 +234,7 @@ impl Crew {
             state: Mutex::default(),
             turn: AtomicU64::new(0),
             callback: AtomicUsize::new(0),
+            owed: Owed::default(),
         });
         let mut members = self.lock();
         if members.closed {

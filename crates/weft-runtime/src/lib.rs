@@ -30,6 +30,7 @@ mod error;
 mod events;
 mod listen;
 mod options;
+mod owed;
 mod plane;
 mod poll;
 mod ports;

@@ -3,25 +3,25 @@
 //! Who is asked and who gets the answers is the node's decision, taken under the control lock; the
 //! messages themselves are encoded outside of it, a forwarded body byte for byte as it came.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use weft_keyexpr::KeyExpr;
 use weft_node::{
     AcceptedReply, FaceId, NodeEvent, PendingReply, QueryHop, QueryRequest, QueryScope, RouteExpr,
 };
 use weft_wire::{
-    EntityGlobalId, ErrReply, InterceptionPoint, InterceptionPoints, NetworkMessage, Qos, Query,
-    QueryTarget, Reliability, Request, RequestBody, Response, ResponseBody, ResponseFinal,
+    Encode, EntityGlobalId, ErrReply, InterceptionPoint, InterceptionPoints, NetworkMessage, Qos,
+    Query, QueryTarget, Reliability, Request, RequestBody, Response, ResponseBody, ResponseFinal,
     WireExpr, ZenohId,
 };
 
 use crate::clock::now_us;
-use crate::duty::{calling, guarded};
+use crate::duty::{self, calling, guarded};
 use crate::events::{Lane, News};
 use crate::plane::Dirty;
 use crate::sender::{SendQos, Sender};
 use crate::session::{IncomingQuery, IncomingReply};
-use crate::shared::Shared;
+use crate::shared::{Control, Shared};
 use crate::transport::Transport;
 
 /// A query of this session.
@@ -148,7 +148,7 @@ impl QueryHandle {
                     responder,
                     body,
                 };
-                transport.sender.send(&response, answer_qos(qos));
+                self.shared.send_answer(&transport, &response, answer_qos(qos));
             }
         }
     }
@@ -176,9 +176,7 @@ impl Drop for QueryHandle {
             // held back until the end may be more than its channel takes.
             return self.shared.end_own_branch(self.id);
         }
-        let mut dirty = Dirty::default();
-        self.shared.end_branch(FaceId::LOCAL, self.id, &mut dirty);
-        dirty.flush();
+        self.shared.end_answers(self.id);
     }
 }
 
@@ -199,27 +197,29 @@ impl Shared {
         raw_body: &[u8],
         dirty: &mut Dirty,
     ) {
-        let key = self.lock().node.resolve(face, request.wire_expr);
         let RequestBody::Query(body) = &request.body else { return };
-        let key = match key {
-            Ok(key) => key,
+        let decided = {
+            let control = self.lock();
+            control.node.resolve(face, request.wire_expr).map(|key| {
+                let default_us = control.node.config().queries_timeout_us;
+                let asked = QueryRequest {
+                    source: face,
+                    node_id: request.node_id,
+                    source_id: request.id,
+                    key: &key,
+                    target: request.target,
+                    qos: request.qos,
+                    timeout_us: request.timeout_ms.map_or(default_us, |ms| ms.saturating_mul(1000)),
+                    scope: QueryScope::Any,
+                };
+                let decided = self.decide(control, asked, body);
+                (key, decided)
+            })
+        };
+        let (key, decided) = match decided {
+            Ok(decided) => decided,
             Err(error) => return self.refuse(face, request, &error.to_string(), dirty),
         };
-        let timeout_us = request.timeout_ms.map_or_else(
-            || self.lock().node.config().queries_timeout_us,
-            |ms| ms.saturating_mul(1000),
-        );
-        let asked = QueryRequest {
-            source: face,
-            node_id: request.node_id,
-            source_id: request.id,
-            key: &key,
-            target: request.target,
-            qos: request.qos,
-            timeout_us,
-            scope: QueryScope::Any,
-        };
-        let decided = self.decide(asked, body);
         if decided.refused {
             return self.refuse(face, request, TOO_MANY_QUERIES, dirty);
         }
@@ -255,7 +255,7 @@ impl Shared {
             timeout_us: query.timeout_us,
             scope: query.scope,
         };
-        let decided = self.decide(asked, &query.body);
+        let decided = self.decide(self.lock(), asked, &query.body);
         if decided.refused {
             let body = refusal(TOO_MANY_QUERIES);
             let responder = Some(self.itself());
@@ -288,17 +288,27 @@ impl Shared {
         self.ask_session(FaceId::LOCAL, decided.local, key, target, body, begun.as_deref());
     }
 
-    fn decide(self: &Arc<Self>, request: QueryRequest<'_>, body: &Query<'_>) -> Decided {
+    /// Decides who is asked. Cost: one search for the key among the queryables, and one among those of
+    /// this session, under the control lock, which it releases.
+    fn decide(
+        &self,
+        mut control: MutexGuard<'_, Control>,
+        request: QueryRequest<'_>,
+        body: &Query<'_>,
+    ) -> Decided {
         let (source, key, target) = (request.source, request.key, request.target);
-        self.control(|node, ports| {
-            let plan = node.open_query(now_us(), request, body);
-            let local = plan.local.map(|id| (id, node.local_queryables(source, key, target)));
-            let hops = plan.hops.into_iter().filter_map(|hop| {
-                let transport = ports.tables.transports.get(&hop.face)?;
-                Some((Arc::clone(transport), hop))
-            });
-            Decided { refused: plan.refused, local, hops: hops.collect() }
-        })
+        let now_us = now_us();
+        let Control { node, tables } = &mut *control;
+        let plan = node.open_query(now_us, request, body);
+        let local = plan.local.map(|id| (id, node.local_queryables(source, key, target)));
+        let hops = plan.hops.into_iter().filter_map(|hop| {
+            let transport = tables.transports.get(&hop.face)?;
+            Some((Arc::clone(transport), hop))
+        });
+        let decided = Decided { refused: plan.refused, local, hops: hops.collect() };
+        drop(control);
+        self.service.timer_at(now_us.saturating_add(request.timeout_us));
+        decided
     }
 
     /// Hands a query to this session; it ends with the last share of its handle.
@@ -432,6 +442,38 @@ impl Shared {
         };
         transport.sender.append(&message, answer_qos(reply.qos), || dirty.flush());
         dirty.touch(&transport);
+    }
+
+    /// Sends an answer of this session: at once, or when this thread's turn is over.
+    fn send_answer<M: Encode>(&self, transport: &Arc<Transport>, answer: &M, qos: SendQos) {
+        let owed = duty::with_owed(|owed| {
+            if !owed.answer() {
+                return false;
+            }
+            self.service.watch();
+            transport.sender.append(answer, qos, || owed.flush());
+            owed.touch(transport);
+            true
+        });
+        if owed != Some(true) {
+            transport.sender.send(answer, qos);
+        }
+    }
+
+    /// This session has answered all to a neighbour.
+    fn end_answers(self: &Arc<Self>, id: u32) {
+        let mut dirty = Dirty::default();
+        self.end_branch(FaceId::LOCAL, id, &mut dirty);
+        let owed = duty::with_owed(|owed| {
+            let waits = owed.end();
+            if waits {
+                dirty.iter().for_each(|transport| owed.touch(transport));
+            }
+            waits
+        });
+        if owed != Some(true) {
+            dirty.flush();
+        }
     }
 
     /// This session has answered all to itself.

@@ -31,7 +31,7 @@ pub(crate) struct PendingGet {
     /// Replies may be on other keys.
     pub(crate) any_key: bool,
     /// Filter and projection that are applied here, because others ignore them.
-    pub(crate) select: Option<Select>,
+    pub(crate) select: Option<Box<Select>>,
     /// They are applied to what consolidation has let through, not before.
     pub(crate) select_late: bool,
     pub(crate) progress: Mutex<GetProgress>,
@@ -47,7 +47,7 @@ pub(crate) struct GetProgress {
 impl PendingGet {
     /// Delivers what consolidation has let through.
     fn deliver(&self, reply: Reply) {
-        let late = self.select.as_ref().filter(|_| self.select_late);
+        let late = self.select.as_deref().filter(|_| self.select_late);
         let selected = match late {
             Some(select) => reply.selected(select),
             None => Some(reply),
@@ -349,7 +349,7 @@ impl SessionHandler for Core {
             // Another node's timer was faster than this one's.
             return report_timeout(&get);
         }
-        let early = get.select.as_ref().filter(|_| !get.select_late);
+        let early = get.select.as_deref().filter(|_| !get.select_late);
         let selected = match early {
             Some(select) => reply.selected(select),
             None => Some(reply),

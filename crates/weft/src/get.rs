@@ -276,7 +276,7 @@ impl Asking<'_> {
             return Err(Error::Argument { message: format!("`_time` cannot be used: {error}") });
         }
         let consolidation = Consolidator::<Reply>::resolve(quality.consolidation, time.is_some());
-        let select = self.split_select()?;
+        let select = self.split_select()?.map(Box::new);
         let any_key = quality.accept == ReplyKeyExpr::Any || self.parameters.contains(ANY_KEY);
         if any_key && !self.parameters.contains(ANY_KEY) {
             self.parameters.insert_raw(ANY_KEY, "");

@@ -19,6 +19,8 @@ struct State {
     ended: bool,
     /// The handler is dropped.
     gone: bool,
+    /// Threads that wait for the end. Without any, nothing is signalled: that is a system call.
+    waiting: usize,
 }
 
 /// The calls of one handler.
@@ -49,7 +51,21 @@ impl Calls {
             return;
         }
         let goes_on = |state: &mut State| state.running > 0 || !state.gone;
-        drop(wait_while(&self.state, &self.changed, self.lock(), None, goes_on));
+        let mut state = self.lock();
+        state.waiting += 1;
+        state = wait_while(&self.state, &self.changed, state, None, goes_on);
+        state.waiting -= 1;
+    }
+
+    /// Something that others may wait for is the case.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let is_awaited = state.waiting > 0;
+        drop(state);
+        if is_awaited {
+            self.changed.notify_all();
+        }
     }
 }
 
@@ -58,8 +74,7 @@ struct Call<'a>(&'a Calls);
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.0.lock().running -= 1;
-        self.0.changed.notify_all();
+        self.0.change(|state| state.running -= 1);
     }
 }
 
@@ -113,8 +128,7 @@ impl<T> Drop for Listener<T> {
     fn drop(&mut self) {
         // What the handler captured may call back: it is dropped without the lock.
         drop(self.callback.take());
-        self.calls.lock().gone = true;
-        self.calls.changed.notify_all();
+        self.calls.change(|state| state.gone = true);
     }
 }
 

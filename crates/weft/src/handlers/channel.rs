@@ -389,9 +389,15 @@ impl<T> Shared<T> {
         let mut state = self.lock();
         state.closed = true;
         let tasks = std::mem::take(&mut state.tasks);
+        let (receivers_wait, senders_wait) =
+            (state.receivers.asleep > 0, state.senders_waiting > 0);
         drop(state);
-        self.filled.notify_all();
-        self.freed.notify_all();
+        if receivers_wait {
+            self.filled.notify_all();
+        }
+        if senders_wait {
+            self.freed.notify_all();
+        }
         for (_, waker) in tasks {
             waker.wake();
         }
