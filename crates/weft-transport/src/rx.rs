@@ -12,7 +12,6 @@ mod reassembly;
 #[cfg(test)]
 mod tests;
 
-
 use crate::compression::CompressionError;
 use crate::handshake::Negotiated;
 use crate::sn;

@@ -29,7 +29,8 @@ pub const CUSTOM_ID: u16 = 0xffff;
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Encoding {
     id: u16,
-    schema: Option<Arc<[u8]>>,
+    /// Behind two pointers, because most encodings have none: every sample carries this one.
+    schema: Option<Arc<Box<[u8]>>>,
 }
 
 impl Encoding {
@@ -44,7 +45,7 @@ impl Encoding {
         {
             return Err(EncodingError::SchemaTooLong { len: schema.len() });
         }
-        let schema = schema.map(Arc::from);
+        let schema = schema.map(|schema| Arc::new(Box::from(schema)));
         Ok(Self { id, schema })
     }
 
@@ -65,7 +66,7 @@ impl Encoding {
 
     /// The schema that is sent, 1 to [`SCHEMA_LEN_MAX`] bytes; for a custom encoding the whole text.
     pub fn schema(&self) -> Option<&[u8]> {
-        self.schema.as_deref()
+        self.schema.as_deref().map(AsRef::as_ref)
     }
 
     /// The same encoding with another schema; an empty one removes it.
@@ -74,7 +75,7 @@ impl Encoding {
     /// If the schema is too long. For a custom encoding its type counts too.
     pub fn with_schema(&self, schema: impl AsRef<[u8]>) -> Result<Self, EncodingError> {
         let schema = schema.as_ref();
-        let Some(text) = self.schema.as_deref().filter(|_| self.id == CUSTOM_ID) else {
+        let Some(text) = self.schema().filter(|_| self.id == CUSTOM_ID) else {
             return Self::from_wire(self.id, Some(schema));
         };
         let kind = text.split(|byte| *byte == b';').next().unwrap_or_default();
@@ -130,7 +131,7 @@ impl TryFrom<String> for Encoding {
 /// The text form. A schema that is not UTF-8 shows replacement characters; an id without a name shows as `unknown(id)`.
 impl fmt::Display for Encoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let schema = self.schema.as_deref().map(String::from_utf8_lossy);
+        let schema = self.schema().map(String::from_utf8_lossy);
         match (NAMES.get(usize::from(self.id)), schema) {
             (_, Some(text)) if self.id == CUSTOM_ID => f.write_str(&text),
             (Some(name), None) => f.write_str(name),

@@ -9,7 +9,7 @@ use weft_wire::{EntityGlobalId, PushBody, Reliability, ResponseBody, Timestamp};
 use crate::core::PendingGet;
 use crate::encoding::Encoding;
 use crate::key::Namespace;
-use crate::sample::{Sample, SampleKind};
+use crate::sample::{Beside, Sample, SampleKind};
 use crate::select::{Select, Selected};
 use crate::timestamp::TimestampStack;
 use crate::zbytes::ZBytes;
@@ -152,12 +152,13 @@ pub(crate) fn received(
         tracing::warn!(%key, query = %get.key, "dropping a reply on a key that was not asked for");
         return None;
     }
-    let mut sample = sample(namespace.inward(key)?, body, incoming.qos);
-    sample.stack = TimestampStack::of(incoming.ts_stack);
+    let sample = sample(namespace.inward(key)?, body, incoming);
     Some(Reply::data(sample, incoming.responder))
 }
 
-fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Sample {
+fn sample(key_expr: KeyExpr, body: &PushBody<'_>, incoming: &IncomingReply<'_>) -> Sample {
+    let qos = incoming.qos;
+    let stack = TimestampStack::of(incoming.ts_stack);
     match body {
         PushBody::Put(put) => Sample {
             key_expr,
@@ -167,9 +168,7 @@ fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Sample
             timestamp: put.timestamp,
             qos,
             reliability: Reliability::Reliable,
-            attachment: put.attachment.map(ZBytes::from),
-            source_info: put.source_info,
-            stack: None,
+            beside: Beside::of(put.attachment.map(ZBytes::from), put.source_info, stack),
         },
         PushBody::Del(del) => Sample {
             key_expr,
@@ -179,9 +178,7 @@ fn sample(key_expr: KeyExpr, body: &PushBody<'_>, qos: weft_wire::Qos) -> Sample
             timestamp: del.timestamp,
             qos,
             reliability: Reliability::Reliable,
-            attachment: del.attachment.map(ZBytes::from),
-            source_info: del.source_info,
-            stack: None,
+            beside: Beside::of(del.attachment.map(ZBytes::from), del.source_info, stack),
         },
     }
 }

@@ -22,9 +22,28 @@ pub struct Sample {
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) qos: Qos,
     pub(crate) reliability: Reliability,
-    pub(crate) attachment: Option<ZBytes>,
-    pub(crate) source_info: Option<SourceInfo>,
-    pub(crate) stack: Option<Arc<TimestampStack>>,
+    pub(crate) beside: Option<Arc<Beside>>,
+}
+
+/// What only some samples have: kept apart, so that the others are small, as they are moved often.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Beside {
+    attachment: Option<ZBytes>,
+    source_info: Option<SourceInfo>,
+    stack: Option<Arc<TimestampStack>>,
+}
+
+impl Beside {
+    /// `None` for nothing. Otherwise allocates.
+    #[inline]
+    pub(crate) fn of(
+        attachment: Option<ZBytes>,
+        source_info: Option<SourceInfo>,
+        stack: Option<Arc<TimestampStack>>,
+    ) -> Option<Arc<Self>> {
+        let any = attachment.is_some() || source_info.is_some() || stack.is_some();
+        any.then(|| Arc::new(Self { attachment, source_info, stack }))
+    }
 }
 
 impl Sample {
@@ -74,19 +93,19 @@ impl Sample {
     }
 
     /// What the publisher added.
-    pub const fn attachment(&self) -> Option<&ZBytes> {
-        self.attachment.as_ref()
+    pub fn attachment(&self) -> Option<&ZBytes> {
+        self.beside.as_ref()?.attachment.as_ref()
     }
 
     /// Who published it as which number, if the publisher said so.
-    pub const fn source_info(&self) -> Option<SourceInfo> {
-        self.source_info
+    pub fn source_info(&self) -> Option<SourceInfo> {
+        self.beside.as_ref()?.source_info
     }
 
     /// What was recorded of it on its way, if its publisher had it recorded; for a sample of a reply,
     /// what was recorded of the query before.
     pub fn timestamp_stack(&self) -> Option<&TimestampStack> {
-        self.stack.as_deref()
+        self.beside.as_ref()?.stack.as_deref()
     }
 
     /// A sample about a liveliness token.
@@ -99,9 +118,7 @@ impl Sample {
             timestamp: None,
             qos: Qos::DEFAULT,
             reliability: Reliability::Reliable,
-            attachment: None,
-            source_info: None,
-            stack: None,
+            beside: None,
         }
     }
 }
@@ -219,9 +236,11 @@ impl<'a> SampleView<'a> {
             timestamp: self.raw.timestamp(),
             qos: self.raw.push.qos,
             reliability: self.raw.reliability,
-            attachment: self.raw.attachment().map(ZBytes::from),
-            source_info: self.raw.source_info(),
-            stack: TimestampStack::of(self.raw.push.ts_stack),
+            beside: Beside::of(
+                self.raw.attachment().map(ZBytes::from),
+                self.raw.source_info(),
+                TimestampStack::of(self.raw.push.ts_stack),
+            ),
         }
     }
 }

@@ -85,6 +85,7 @@ mod tests {
     use weft_wire::{EntityGlobalId, SourceInfo, Timestamp, ZenohId};
 
     use super::*;
+    use crate::sample::Beside;
 
     const SECOND_NS: i128 = 1_000_000_000;
 
@@ -94,7 +95,7 @@ mod tests {
         let id = EntityGlobalId { zid, eid: 1 };
         Sample {
             timestamp: Some(Timestamp::new(u64::from(sn) << 32, zid)),
-            source_info: Some(SourceInfo { id, sn }),
+            beside: Beside::of(None, Some(SourceInfo { id, sn }), None),
             ..Sample::token(KeyExpr::new("k").unwrap(), true)
         }
     }
@@ -127,7 +128,7 @@ mod tests {
     #[test]
     fn samples_without_stamp_pass_any_time_and_those_without_number_no_range() {
         let mut cache = Cache::new(2);
-        cache.push(Sample { timestamp: None, source_info: None, ..sample(1) });
+        cache.push(Sample { timestamp: None, beside: None, ..sample(1) });
         assert_eq!(selected(&cache, "_time=[now(-2s)..]"), [None]);
         assert_eq!(selected(&cache, "_sn=0.."), []);
     }

@@ -26,7 +26,7 @@ use crate::publisher::{DEFAULT_QUALITY, Extras, Publisher, extras, quality};
 use crate::query::Query;
 use crate::queryable::Queryable;
 use crate::resolve::immediate;
-use crate::sample::{Sample, SampleKind};
+use crate::sample::{Beside, Sample, SampleKind};
 use crate::session::{Session, SessionInner};
 use crate::zbytes::ZBytes;
 
@@ -236,17 +236,18 @@ fn answer(query: &Query, published: &Mutex<Published>, config: CacheConfig) {
 }
 
 fn send(query: &Query, sample: Sample, config: CacheConfig) -> Result<()> {
+    let (attachment, source_info) = (sample.attachment().cloned(), sample.source_info());
     let mut reply = match sample.kind {
         SampleKind::Put => query.reply(sample.key_expr, sample.payload).encoding(sample.encoding),
         SampleKind::Delete => query.reply_del(sample.key_expr),
     };
-    if let Some(attachment) = sample.attachment {
+    if let Some(attachment) = attachment {
         reply = reply.attachment(attachment);
     }
     if let Some(timestamp) = sample.timestamp {
         reply = reply.timestamp(timestamp);
     }
-    if let Some(source_info) = sample.source_info {
+    if let Some(source_info) = source_info {
         reply = reply.source_info(source_info);
     }
     if let Some(express) = config.express {
@@ -430,9 +431,7 @@ impl AdvancedPublisher {
             timestamp: extras.timestamp,
             qos: publisher.qos().qos,
             reliability: publisher.reliability(),
-            attachment: extras.attachment.clone(),
-            source_info: extras.source_info,
-            stack: None,
+            beside: Beside::of(extras.attachment.clone(), extras.source_info, None),
         });
     }
 }

@@ -1,6 +1,7 @@
 use weft_wire::SourceInfo;
 
 use super::*;
+use crate::sample::Beside;
 
 const S: u64 = 1_000_000;
 
@@ -18,7 +19,10 @@ fn key() -> KeyExpr {
 
 fn from(source: EntityGlobalId, sn: u32) -> Sample {
     let source_info = Some(SourceInfo { id: source, sn });
-    Sample { source_info, ..Sample::token(KeyExpr::new("k").unwrap(), true) }
+    Sample {
+        beside: Beside::of(None, source_info, None),
+        ..Sample::token(KeyExpr::new("k").unwrap(), true)
+    }
 }
 
 /// Number `sn` of publisher 1.
