@@ -25,6 +25,7 @@ fn negotiated() -> Negotiated {
         sn_tx_initial: 0,
         patch: 1,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     }

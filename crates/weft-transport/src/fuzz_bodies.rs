@@ -88,6 +88,7 @@ pub fn rx(input: &[u8]) {
         sn_tx_initial: 0,
         patch: choice >> 1 & 1,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     };

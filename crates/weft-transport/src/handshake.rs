@@ -69,9 +69,12 @@ pub struct HandshakeConfig {
     /// Whether to route as a member of a network of peers and routers, where the other side does,
     /// too.
     pub mesh: bool,
+    /// Whether this node joins regions, where the other side does, too.
+    pub gateway: bool,
     /// The region that this node is in, 1 to 32 bytes.
     pub region_name: Option<String>,
-    /// On which side of this node, as a gateway, the peer is. Only gateways say so.
+    /// On which side of this node, as a gateway, every peer is, unless that is decided peer by peer:
+    /// see [`Initiator::handle_batch_placing`] and [`Admission::remote_bound`]. Only gateways say so.
     pub remote_bound: Option<Bound>,
 }
 
@@ -90,6 +93,7 @@ impl HandshakeConfig {
             compression: false,
             patch: PATCH,
             mesh: false,
+            gateway: false,
             region_name: None,
             remote_bound: None,
         }
@@ -109,14 +113,16 @@ impl HandshakeConfig {
                 compression: self.compression,
                 patch: self.patch.min(PATCH),
                 region_name: self.region_name.as_deref(),
-                capabilities: if self.mesh { InitExts::CAPABILITY_MESH } else { 0 },
+                capabilities: self.capabilities(),
                 ..InitExts::default()
             },
         }
     }
 
-    fn open_exts(&self) -> OpenExts<'static> {
-        OpenExts { remote_bound: self.remote_bound, ..OpenExts::default() }
+    const fn capabilities(&self) -> u64 {
+        let mesh = if self.mesh { InitExts::CAPABILITY_MESH } else { 0 };
+        let gateway = if self.gateway { InitExts::CAPABILITY_GATEWAY } else { 0 };
+        mesh | gateway
     }
 }
 
@@ -162,6 +168,8 @@ pub struct Negotiated {
     pub patch: u8,
     /// Both sides route as members of a network.
     pub mesh: bool,
+    /// Both sides join regions.
+    pub gateway: bool,
     /// The region that the peer is in, if it says.
     pub region_name: Option<String>,
     /// On which side of the peer, as a gateway, this node is, if it says.
@@ -186,6 +194,7 @@ impl Negotiated {
             sn_tx_initial: SN_INITIAL,
             patch: agreed.exts.patch,
             mesh: agreed.exts.capabilities & InitExts::CAPABILITY_MESH != 0,
+            gateway: agreed.exts.capabilities & InitExts::CAPABILITY_GATEWAY != 0,
             region_name: agreed.exts.region_name.map(String::from),
             remote_bound: None,
         }

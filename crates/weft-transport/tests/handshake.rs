@@ -130,6 +130,7 @@ fn check(a: &HandshakeConfig, b: &HandshakeConfig, link: LinkParams) {
         sn_tx_initial: SN_INITIAL,
         patch: a.patch.min(b.patch),
         mesh: a.mesh && b.mesh,
+        gateway: a.gateway && b.gateway,
         region_name: peer.region_name.clone(),
         remote_bound: peer.remote_bound,
     };
@@ -141,6 +142,7 @@ fn check(a: &HandshakeConfig, b: &HandshakeConfig, link: LinkParams) {
 fn what_only_one_side_says_reaches_the_other() {
     let a = HandshakeConfig {
         mesh: true,
+        gateway: true,
         whatami: WhatAmI::Client,
         lease_ms: 1500,
         region_name: Some("north".into()),
@@ -154,7 +156,7 @@ fn what_only_one_side_says_reaches_the_other() {
     };
     check(&a, &b, TCP);
     check(&b, &a, TCP);
-    check(&a, &HandshakeConfig { mesh: true, ..b }, TCP);
+    check(&a, &HandshakeConfig { mesh: true, gateway: true, ..b }, TCP);
 }
 
 #[test]

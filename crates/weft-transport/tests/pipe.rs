@@ -179,6 +179,7 @@ fn negotiated(batch_size: u16, bits: Bits, qos: bool, patch: u8) -> Negotiated {
         sn_tx_initial: 0,
         patch,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     }

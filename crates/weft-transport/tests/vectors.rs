@@ -189,6 +189,7 @@ fn transport(sn: u64, qos: bool) -> RxHalf {
         sn_tx_initial: 0,
         patch: 1,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     };

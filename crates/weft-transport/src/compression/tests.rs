@@ -156,6 +156,7 @@ fn negotiated(compression: bool) -> Negotiated {
         sn_tx_initial: 0,
         patch: 1,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     }

@@ -7,7 +7,8 @@ use super::{
 use alloc::vec::Vec;
 use core::mem;
 use weft_wire::{
-    Bits, Encode, InitAck, InitExts, InitSyn, OpenSyn, TransportMessage, VERSION, ZenohId,
+    Bits, Bound, Encode, InitAck, InitExts, InitSyn, OpenExts, OpenSyn, TransportMessage, VERSION,
+    ZenohId,
 };
 
 /// The handshake of one outgoing connection.
@@ -72,16 +73,37 @@ impl Initiator {
         batch: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Step, HandshakeError> {
-        self.advance(batch, out).inspect_err(|error| write_close_for(error, out))
+        let remote_bound = self.config.remote_bound;
+        self.handle_batch_placing(batch, |_| remote_bound, out)
     }
 
-    fn advance(&mut self, batch: &[u8], out: &mut Vec<u8>) -> Result<Step, HandshakeError> {
+    /// As [`Initiator::handle_batch`], for a gateway: once the peer has answered INIT, `place` decides
+    /// on which side of this node it is, and OPEN says so. The lease and the first SN of the peer are
+    /// not known by then.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] if the handshake failed; it is then over.
+    pub fn handle_batch_placing(
+        &mut self,
+        batch: &[u8],
+        place: impl FnOnce(&Negotiated) -> Option<Bound>,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, HandshakeError> {
+        self.advance(batch, place, out).inspect_err(|error| write_close_for(error, out))
+    }
+
+    fn advance(
+        &mut self,
+        batch: &[u8],
+        place: impl FnOnce(&Negotiated) -> Option<Bound>,
+        out: &mut Vec<u8>,
+    ) -> Result<Step, HandshakeError> {
         match (mem::replace(&mut self.state, State::Finished), first_message(batch)?) {
             (State::AwaitingInitAck, TransportMessage::InitAck(ack)) => {
                 self.peer = Some(ack.zid);
                 let agreed = self.agree(&ack)?;
-                self.write_open(ack.cookie, out)?;
                 let negotiated = Negotiated::after_init(&agreed, self.link);
+                self.write_open(ack.cookie, place(&negotiated), out)?;
                 self.state = State::AwaitingOpenAck(negotiated);
                 Ok(Step::Continue)
             }
@@ -130,12 +152,17 @@ impl Initiator {
         })
     }
 
-    fn write_open(&self, cookie: &[u8], out: &mut Vec<u8>) -> Result<(), HandshakeError> {
+    fn write_open(
+        &self,
+        cookie: &[u8],
+        remote_bound: Option<Bound>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), HandshakeError> {
         let open = OpenSyn {
             lease_ms: self.config.lease_ms,
             initial_sn: SN_INITIAL,
             cookie,
-            exts: self.config.open_exts(),
+            exts: OpenExts { remote_bound, ..OpenExts::default() },
         };
         if open.encoded_len() > usize::from(self.link.batch_len_max(self.link.mtu)) {
             return Err(HandshakeError::CookieTooLong { len: cookie.len() });

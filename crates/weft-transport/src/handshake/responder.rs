@@ -58,8 +58,10 @@ pub enum ResponderStep {
 pub struct Admission {
     /// What the transport will be.
     pub negotiated: Negotiated,
+    /// On which side of this node, as a gateway, the peer is told to be: to be decided before it is
+    /// accepted, by what `negotiated` says about it. As the configuration says, unless set.
+    pub remote_bound: Option<Bound>,
     lease_ms: u64,
-    remote_bound: Option<Bound>,
 }
 
 impl Admission {

@@ -18,6 +18,7 @@ fn negotiated(qos: bool, patch: u8) -> Negotiated {
         sn_tx_initial: 0,
         patch,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     }

@@ -21,6 +21,7 @@ fn negotiated(qos: bool) -> Negotiated {
         sn_tx_initial: 0,
         patch: 1,
         mesh: false,
+        gateway: false,
         region_name: None,
         remote_bound: None,
     }

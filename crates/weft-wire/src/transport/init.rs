@@ -96,7 +96,8 @@ pub struct InitExts<'a> {
     /// The sender's region, 1 to [`REGION_NAME_LEN_MAX`](Self::REGION_NAME_LEN_MAX) bytes.
     pub region_name: Option<&'a str>,
     /// What the sender can do beyond the protocol: bits that only this implementation knows, see
-    /// [`CAPABILITY_MESH`](Self::CAPABILITY_MESH). 0 is not written.
+    /// [`CAPABILITY_MESH`](Self::CAPABILITY_MESH) and
+    /// [`CAPABILITY_GATEWAY`](Self::CAPABILITY_GATEWAY). 0 is not written.
     pub capabilities: u64,
 }
 
@@ -106,6 +107,9 @@ impl<'a> InitExts<'a> {
 
     /// The sender routes as a member of a network of peers and routers.
     pub const CAPABILITY_MESH: u64 = 1;
+
+    /// The sender joins regions, and leaves out of a region who is linked with the receiver as well.
+    pub const CAPABILITY_GATEWAY: u64 = 2;
 
     fn decode(header: u8, r: &mut Reader<'a>) -> Result<Self, DecodeError> {
         let mut exts = Self::default();
