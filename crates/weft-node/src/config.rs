@@ -8,7 +8,7 @@ use weft_intercept::RuleSet;
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits};
 use weft_wire::{Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
-use crate::{GossipConfig, Limits, PathComputation, ShortestPaths};
+use crate::{Gateway, GossipConfig, Limits, PathComputation, ShortestPaths};
 
 /// Configuration of a [`Node`](crate::Node), with everything resolved for its mode.
 #[derive(Clone, Debug)]
@@ -39,6 +39,9 @@ pub struct NodeConfig {
     pub rx: RxLimits,
     /// Links that one neighbour may open to this node.
     pub links_per_session_max: usize,
+    /// The regions that this node serves, in place of the automatic ones: set by
+    /// [`NodeConfig::serve`].
+    pub gateway: Option<Gateway>,
     /// What to connect to, and to stay connected to.
     pub dial: Vec<DialTarget>,
     /// How long opening may take to connect, in microseconds: `None` is for ever, 0 a single try.
@@ -206,6 +209,7 @@ impl NodeConfig {
             whatami,
             handshake: HandshakeConfig {
                 mesh: whatami != WhatAmI::Client,
+                gateway: whatami == WhatAmI::Router,
                 ..HandshakeConfig::new(zid, whatami)
             },
             cookie_key,
@@ -217,6 +221,7 @@ impl NodeConfig {
             sessions_max: 1000,
             rx: RxLimits::default(),
             links_per_session_max: 1,
+            gateway: None,
             dial: Vec::new(),
             connect_timeout_us: (whatami == WhatAmI::Client).then_some(0),
             connect_required: whatami == WhatAmI::Client,
@@ -244,6 +249,12 @@ impl NodeConfig {
             limits: Limits::default(),
             rules: None,
         }
+    }
+
+    /// Makes the node a gateway of these regions.
+    pub fn serve(&mut self, gateway: Gateway) {
+        self.handshake.gateway = true;
+        self.gateway = Some(gateway);
     }
 }
 

@@ -261,8 +261,8 @@ impl Node {
     }
 
     /// A client that has its one upstream.
-    fn is_served(&self) -> bool {
-        self.config.whatami == WhatAmI::Client && !self.links.transports.is_empty()
+    pub(crate) fn is_served(&self) -> bool {
+        self.config.whatami == WhatAmI::Client && self.routing.has_upstream()
     }
 
     pub(crate) fn redial(&mut self, id: DialId, ports: &mut dyn Ports) {

@@ -32,6 +32,7 @@ mod forward;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz_bodies;
+mod gateway;
 mod hlc;
 mod inbound;
 mod intercept;
@@ -49,6 +50,7 @@ pub use config::{AutoConnect, Backoff, DialTarget, NodeConfig, Retry, ScoutingCo
 pub use consolidate::Consolidator;
 pub use dialer::DialId;
 pub use forward::{Stamped, forwarded, stamp_put};
+pub use gateway::{Gateway, NeighbourFacts, NeighbourFilter, SouthRegion};
 pub use hlc::{BatchStamps, Hlc, TooFarAhead};
 pub use inbound::{Arrival, CachedRoute, Inbound, Plane, Row};
 pub use intercept::{AcceptedReply, NodeRoute, QueryHop, QueryPlan};
@@ -66,5 +68,6 @@ pub use weft_routing::{
     DEFAULT_WEIGHT, DataRoute, Edge, Entity, Explanation, FaceId, FaceView, Footprint,
     GossipConfig, Graph, Hop, Kind, LatencyWeighted, Limits, LinkWeights, NodeIx, NodeView, Owner,
     PathComputation, Paths, PendingReply, Piece, QueryRequest, QueryScope, Reason, Region,
-    RegionGraph, ResolveError, Rest, RouteExpr, Routing, ShortestPaths, Validity, edge_weight,
+    RegionGraph, ResolveError, Rest, RouteExpr, Routing, ShortestPaths, Side, Validity,
+    edge_weight,
 };

@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use weft_routing::FaceInit;
+use weft_routing::{FaceInit, Side};
 use weft_transport::{
     Admission, HandshakeArrival, Initiator, Lease, LinkParams, Negotiated, ResponderStep, RxHalf,
     Step,
@@ -25,6 +25,7 @@ use weft_wire::{CloseReason, WhatAmI, ZenohId};
 use self::pending::Pending;
 use crate::FaceId;
 use crate::dialer::DialId;
+use crate::gateway::{face_init, side};
 use crate::node::Node;
 use crate::ports::{NodeEvent, OpenedTransport, Ports};
 use crate::timers::Timer;
@@ -227,7 +228,9 @@ impl Node {
         match &mut state.phase {
             Phase::Dialed { dial, initiator } => {
                 let dial = *dial;
-                let step = initiator.handle_batch(batch, &mut reply);
+                let gateway = self.config.gateway.as_ref();
+                let place = |peer: &Negotiated| side(gateway, link, peer, ports).map(Side::bound);
+                let step = initiator.handle_batch_placing(batch, place, &mut reply);
                 let peer = initiator.peer();
                 if !reply.is_empty() {
                     ports.transmit(link, &reply);
@@ -249,7 +252,7 @@ impl Node {
                 match self.responder.handle_batch(batch, &arrival, &mut reply) {
                     Ok(ResponderStep::Reply) => ports.transmit(link, &reply),
                     Ok(ResponderStep::Admit(admission)) => {
-                        self.accepted_asks_in(now_us, link, &admission, ports);
+                        self.accepted_asks_in(now_us, link, admission, ports);
                     }
                     Err(_) => self.turn_away(link, &reply, ports),
                 }
@@ -271,18 +274,21 @@ impl Node {
         &mut self,
         now_us: u64,
         link: LinkId,
-        admission: &Admission,
+        mut admission: Admission,
         ports: &mut dyn Ports,
     ) {
         let mut reply = Vec::new();
-        self.give_up_silent(now_us, admission.negotiated.zid, ports);
-        if let Err(reason) = self.may_admit(&admission.negotiated, true) {
+        let side = side(self.config.gateway.as_ref(), link, &admission.negotiated, ports);
+        let init = face_init(&admission.negotiated, side);
+        admission.remote_bound = side.map(Side::bound);
+        self.give_up_silent(now_us, init.zid, ports);
+        if let Err(reason) = self.may_admit(&admission.negotiated, &init, true, ports) {
             admission.refuse(reason, &mut reply);
             return self.turn_away(link, &reply, ports);
         }
         admission.accept(&mut reply);
         ports.transmit(link, &reply);
-        self.join(now_us, link, None, admission.negotiated.clone(), ports);
+        self.join(now_us, (link, None), admission.negotiated, init, ports);
     }
 
     fn dialed_established(
@@ -294,8 +300,10 @@ impl Node {
         ports: &mut dyn Ports,
     ) {
         let zid = negotiated.zid;
+        let side = side(self.config.gateway.as_ref(), link, &negotiated, ports);
+        let init = face_init(&negotiated, side);
         self.give_up_silent(now_us, zid, ports);
-        if let Err(reason) = self.may_admit(&negotiated, false) {
+        if let Err(reason) = self.may_admit(&negotiated, &init, false, ports) {
             let mut close = Vec::new();
             negotiated.write_close(reason, &mut close);
             ports.transmit(link, &close);
@@ -305,7 +313,7 @@ impl Node {
         }
         let others = self.dialer.opened(now_us, dial, link, zid);
         self.end_handshakes(others, ports);
-        self.join(now_us, link, Some(dial), negotiated, ports);
+        self.join(now_us, (link, Some(dial)), negotiated, init, ports);
     }
 
     /// Links in handshake that nobody needs any more.
@@ -333,7 +341,13 @@ impl Node {
     }
 
     /// The reason to refuse a neighbour, if there is one (01 §4.3).
-    fn may_admit(&self, negotiated: &Negotiated, accepted: bool) -> Result<(), CloseReason> {
+    fn may_admit(
+        &mut self,
+        negotiated: &Negotiated,
+        init: &FaceInit,
+        accepted: bool,
+        ports: &mut dyn Ports,
+    ) -> Result<(), CloseReason> {
         if negotiated.zid == self.config.zid {
             return Err(CloseReason::CONNECTION_TO_SELF);
         }
@@ -348,16 +362,19 @@ impl Node {
         if self.links.transports.len() >= self.config.sessions_max {
             return Err(CloseReason::MAX_SESSIONS);
         }
-        self.routing.admits(&face_init(negotiated)).map_err(|_| CloseReason::GENERIC)
+        self.routing.admits(init).map_err(|why| {
+            self.report_refusal(init, why, ports);
+            CloseReason::GENERIC
+        })
     }
 
     /// Makes an admitted link part of the transport to its neighbour, the first link opening it.
     fn join(
         &mut self,
         now_us: u64,
-        link: LinkId,
-        dial: Option<DialId>,
+        (link, dial): (LinkId, Option<DialId>),
         negotiated: Negotiated,
+        init: FaceInit,
         ports: &mut dyn Ports,
     ) {
         let (zid, whatami, qos) = (negotiated.zid, negotiated.whatami, negotiated.qos);
@@ -378,7 +395,6 @@ impl Node {
         let own_ms = self.config.handshake.lease_ms;
         let lease = Lease::new(own_ms, negotiated.lease_remote_ms, self.config.keep_alive);
         let rx = Box::new(RxHalf::new(&negotiated, self.config.rx));
-        let init = face_init(&negotiated);
         ports.open(link, OpenedTransport { face, negotiated: negotiated.clone(), rx });
         let links = Vec::from([link]);
         let (finishing, gossiped) = (false, false);
@@ -392,7 +408,7 @@ impl Node {
             .with_routing(now_us, ports, |routing, out| routing.face_up(now_us, face, init, out));
         debug_assert!(admitted.is_ok(), "may_admit has asked");
         self.name_keys(now_us, ports);
-        if self.config.whatami == WhatAmI::Client {
+        if self.is_served() {
             self.stop_scouting();
         }
         self.check_startup(ports);
@@ -474,10 +490,10 @@ impl Node {
         self.check_startup(ports);
     }
 
-    /// A client without a neighbour, and without one to connect to, looks for one.
+    /// A client without an upstream, and without one to connect to, looks for one.
     fn scout_again(&mut self, now_us: u64, ports: &mut dyn Ports) {
         if self.config.whatami == WhatAmI::Client
-            && self.links.transports.is_empty()
+            && !self.routing.has_upstream()
             && !self.dialer.has_configured()
         {
             self.start_scouting(now_us, ports);
@@ -557,14 +573,5 @@ impl Node {
         }
         self.with_routing(now_us, ports, |routing, out| routing.end_own_queries(out));
         self.end_token_queries(ports);
-    }
-}
-
-/// What routing has to know of a neighbour.
-const fn face_init(negotiated: &Negotiated) -> FaceInit {
-    FaceInit {
-        mesh: negotiated.mesh,
-        remote_bound: negotiated.remote_bound,
-        ..FaceInit::new(negotiated.zid, negotiated.whatami)
     }
 }

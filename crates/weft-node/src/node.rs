@@ -8,6 +8,7 @@ use weft_wire::{CloseReason, NetworkMessage, OamBody, WireExpr, ZenohId};
 
 use crate::config::NodeConfig;
 use crate::dialer::Dialer;
+use crate::gateway::Contradictions;
 use crate::intercept::{Held, Interception};
 use crate::links::{Links, NeighbourInfo};
 use crate::ports::{NodeEvent, Ports};
@@ -29,6 +30,7 @@ pub struct Node {
     pub(crate) timers: Timers,
     pub(crate) startup: Startup,
     pub(crate) interception: Interception,
+    pub(crate) contradictions: Contradictions,
 }
 
 /// How much a [`Node`] remembers besides its routing tables, for inspection.
@@ -73,6 +75,7 @@ impl Node {
             timers: Timers::default(),
             startup: Startup::Created,
             interception: Interception::new(config.rules.clone()),
+            contradictions: Contradictions::default(),
             config,
         }
     }

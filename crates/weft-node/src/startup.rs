@@ -75,7 +75,7 @@ impl Node {
     }
 
     fn check_client(&mut self, ports: &mut dyn Ports) {
-        if !self.links.transports.is_empty() {
+        if self.is_served() {
             self.started(ports);
         } else if self.scouter_is_active() {
             // It may find somebody yet.
@@ -103,7 +103,7 @@ impl Node {
             return;
         }
         let connected = match self.config.whatami {
-            WhatAmI::Client => !self.links.transports.is_empty(),
+            WhatAmI::Client => self.is_served(),
             WhatAmI::Peer | WhatAmI::Router => self.dialer.required_are_connected(),
         };
         if connected { self.started(ports) } else { self.start_failed(ports) }

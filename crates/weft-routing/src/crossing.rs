@@ -10,15 +10,18 @@
 //! - Every other member that is linked with the peer exchanges with it what is its own and what
 //!   comes from those it serves, and ignores the peer in the network. The elected one in turn does
 //!   not deliver to the peer what comes from members that are linked with it.
+//! - Where the gateways' north is no network but peers that are linked with each other, the elected
+//!   one serves these, and leaves out whom the peer is linked with itself; so other gateways do as
+//!   above.
 //! - Where a gateway of another implementation is elected, the peer's traffic comes through the
-//!   network in that gateway's name, and other gateways have to ignore what the peer sends them.
+//!   north in that gateway's name, and other gateways have to ignore what the peer sends them.
 //! - A peer that is a member of a network leaves a link alone that is not of the network and leads to
 //!   another member, and so does that one.
 //!
 //! Peers that do not say with whom they are linked (without gossip) are served by every gateway, and
 //! get and cause duplicates, as they do elsewhere.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{WhatAmI, ZenohId};
@@ -103,15 +106,12 @@ impl Routing {
             }
             Region::South(_, WhatAmI::Peer) => {
                 let Some(linked) = &face.linked else { return Verdict::Other(Crossing::Open) };
-                let gateways = linked.iter().filter(|(zid, gateway)| {
-                    **gateway && **zid != self.config.zid && self.reaches_in_north(**zid)
-                });
-                let greatest = gateways.map(|(zid, _)| *zid).max();
-                match greatest {
-                    Some(other) if other > self.config.zid && is_node(face.zid) => Crossing::Beside,
-                    Some(other) if other > self.config.zid => Crossing::Deaf,
-                    _ if north.is_some() => return Verdict::Host,
-                    _ => Crossing::Open,
+                match self.elected(linked) {
+                    Some(_) if is_node(face.zid) => Crossing::Beside,
+                    Some(other) if north.is_none() && self.leaves_alone(other) => Crossing::Beside,
+                    Some(_) => Crossing::Deaf,
+                    None if north.is_some() => return Verdict::Host,
+                    None => Crossing::Open,
                 }
             }
             _ => Crossing::Open,
@@ -119,10 +119,32 @@ impl Routing {
         Verdict::Other(crossing)
     }
 
+    /// The gateway that moves the traffic of a peer with these links to and from the north, if that
+    /// is another node. One that this node does not see in its north does not count, unless there is
+    /// an upstream that it may be behind.
+    fn elected(&self, linked: &BTreeMap<ZenohId, bool>) -> Option<ZenohId> {
+        let blind = self.has_upstream();
+        let gateways = linked.iter().filter(|(_, gateway)| **gateway).map(|(zid, _)| *zid);
+        let counted = gateways.filter(|zid| *zid != self.config.zid);
+        let greatest = counted.filter(|zid| blind || self.reaches_in_north(*zid)).max();
+        greatest.filter(|other| *other > self.config.zid)
+    }
+
     fn reaches_in_north(&self, zid: ZenohId) -> bool {
-        let mut neighbours = self.faces.values();
         self.networks.get(&Region::North).is_some_and(|network| network.find(zid).is_some())
-            || neighbours.any(|face| face.zid == zid && face.region == Region::North)
+            || self.north_face(zid).is_some()
+    }
+
+    fn north_face(&self, zid: ZenohId) -> Option<&Face> {
+        let face = self.faces.get(self.by_zid.get(&zid)?)?;
+        (face.region == Region::North).then_some(face)
+    }
+
+    /// Whether an elected gateway leaves to this node what is between this node and the neighbour.
+    /// Those of this implementation do; behind an upstream nobody can tell, and something that comes
+    /// twice is better than something that does not come.
+    fn leaves_alone(&self, elected: ZenohId) -> bool {
+        self.north_face(elected).is_none_or(|face| face.gateway)
     }
 
     /// Announces a neighbour as a node of the north network.

@@ -52,6 +52,16 @@ pub enum Side {
     South(u16),
 }
 
+impl Side {
+    /// What the neighbour is told of it (03 §1.3).
+    pub const fn bound(self) -> Bound {
+        match self {
+            Self::North => Bound::North,
+            Self::South(_) => Bound::South,
+        }
+    }
+}
+
 /// What is known of a neighbour when its transport opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaceInit {
@@ -61,6 +71,8 @@ pub struct FaceInit {
     pub whatami: WhatAmI,
     /// Both nodes agreed to be members of one network even if not both are routers.
     pub mesh: bool,
+    /// Both nodes are gateways of this implementation.
+    pub gateway: bool,
     /// Where this node's configuration places the neighbour, if it says.
     pub own_side: Option<Side>,
     /// Where the neighbour's configuration places this node, if it says.
@@ -70,7 +82,7 @@ pub struct FaceInit {
 impl FaceInit {
     /// A neighbour about which nothing is configured on either side.
     pub const fn new(zid: ZenohId, whatami: WhatAmI) -> Self {
-        Self { zid, whatami, mesh: false, own_side: None, remote_bound: None }
+        Self { zid, whatami, mesh: false, gateway: false, own_side: None, remote_bound: None }
     }
 }
 
@@ -115,7 +127,8 @@ pub(crate) struct Place {
 pub(crate) fn place(own: WhatAmI, init: &FaceInit) -> Result<Place, RefusedFace> {
     let remote = init.whatami;
     let automatic = automatic(own, init);
-    let north = |upstream| Place { region: Region::North, upstream, networked: false };
+    let routers = own == WhatAmI::Router && remote == WhatAmI::Router;
+    let served = Place { region: Region::North, upstream: !routers, networked: routers };
     let south = |index: u16| {
         if remote == WhatAmI::Router && own != WhatAmI::Router {
             return Err(RefusedFace::Contradiction);
@@ -125,7 +138,7 @@ pub(crate) fn place(own: WhatAmI, init: &FaceInit) -> Result<Place, RefusedFace>
     };
     match (init.own_side, init.remote_bound) {
         (None, None) => automatic,
-        (None, Some(Bound::South)) => Ok(north(true)),
+        (None, Some(Bound::South)) => Ok(served),
         (Some(Side::South(index)), None | Some(Bound::North)) => south(index),
         (None, Some(Bound::North)) => match automatic? {
             place if place.upstream => Err(RefusedFace::Contradiction),
@@ -137,11 +150,11 @@ pub(crate) fn place(own: WhatAmI, init: &FaceInit) -> Result<Place, RefusedFace>
         },
         (Some(Side::North), Some(Bound::North)) if own != remote => Err(RefusedFace::Contradiction),
         (Some(Side::North), Some(Bound::North)) => {
-            let networked = own == WhatAmI::Router || init.mesh && own == WhatAmI::Peer;
-            Ok(Place { networked, ..north(false) })
+            let networked = routers || init.mesh && own == WhatAmI::Peer;
+            Ok(Place { networked, upstream: false, ..served })
         }
         (Some(Side::South(_)), Some(Bound::South)) => Err(RefusedFace::Contradiction),
-        (Some(Side::North), Some(Bound::South)) => Ok(north(true)),
+        (Some(Side::North), Some(Bound::South)) => Ok(served),
     }
 }
 
@@ -171,6 +184,8 @@ pub(crate) struct Face {
     pub(crate) networked: bool,
     /// It is of this implementation and agreed to be a member of a network.
     pub(crate) mesh: bool,
+    /// It is of this implementation, and both are gateways.
+    pub(crate) gateway: bool,
     /// It was told that it has heard all that this node has at start-up.
     pub(crate) finished: bool,
     /// What of its traffic passes through this node.
@@ -214,6 +229,7 @@ impl Face {
             upstream: place.upstream,
             networked: place.networked,
             mesh: init.mesh,
+            gateway: init.gateway,
             finished: false,
             crossing: Crossing::Open,
             linked: None,
@@ -255,6 +271,8 @@ impl Face {
             && self.crossing.hears()
             && other.crossing != Crossing::Closed
             && !self.crosses_badly(other)
+            && !self.reaches(other)
+            && !other.reaches(self)
             && (self.region != other.region || self.region.brokers() || self.needs_broker(other))
     }
 
@@ -262,6 +280,16 @@ impl Face {
     fn crosses_badly(&self, other: &Self) -> bool {
         self.region == Region::North && !other.crossing.to_north()
             || other.region == Region::North && !self.crossing.to_north()
+    }
+
+    /// A neighbour that this node serves says that it is linked with `other`, which is in another
+    /// region: they exchange what they have without this node. Except with a router of another
+    /// implementation above this node, which may leave it to this node (see [`crate::crossing`]).
+    fn reaches(&self, other: &Self) -> bool {
+        self.region != other.region
+            && other.region != Region::Local
+            && self.is_linked_with(other.zid)
+            && (!other.upstream || other.gateway)
     }
 
     /// Two peers that this node serves and that are not linked with each other: peers do not pass

@@ -1,15 +1,17 @@
 //! Gossip: nodes tell their direct neighbours who else is there and where.
 //!
 //! Spec: 03 §2.1 to §2.3, §2.6. Two behaviours share one state. A peer announces itself and its
-//! other neighbours to each neighbour (*gossip*); a router passes the peers' addresses on from one
-//! to the other without showing itself (*single-hop*). Both only look one hop far. The graph that
-//! routers route by is not here.
+//! other neighbours to each neighbour (*gossip*); a router, and any gateway towards the peers that it
+//! serves, passes the peers' addresses on from one to the other without showing itself (*single-hop*).
+//! Both only look one hop far. A node whose regions are configured tells nobody of one region about
+//! another one: they are apart because somebody wants it so. The graph that routers route by is not
+//! here.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use weft_wire::{LinkState, Locator, WhatAmI, WhatAmIMatcher, ZenohId};
 
-use crate::face::{FaceId, FaceInit};
+use crate::face::{FaceId, FaceInit, Place, Region};
 use crate::message::send_link_states;
 use crate::outbox::{Event, Outbox};
 
@@ -42,6 +44,11 @@ struct Node {
     face: FaceId,
     /// The neighbour serves this node.
     gateway: bool,
+    /// This node serves it.
+    served: bool,
+    /// The configured region that it hears of, and of no other; the same for all where nothing is
+    /// configured.
+    section: Option<Region>,
     /// It hears of this node as a member of a network, and is told nothing here.
     networked: bool,
     /// The number that the neighbour gives itself.
@@ -87,8 +94,8 @@ impl Gossip {
             return;
         }
         self.sn += 1;
-        for node in self.nodes.values().filter(|node| !node.networked) {
-            let state = LinkState { zid: None, ..self.own_state(node.gateway) };
+        for node in self.nodes.values().filter(|node| !node.networked && !node.served) {
+            let state = LinkState { zid: None, ..self.own_state(node) };
             send_link_states(node.face, Vec::from([state]), out);
         }
     }
@@ -101,7 +108,7 @@ impl Gossip {
         &mut self,
         face: FaceId,
         init: FaceInit,
-        (gateway, networked): (bool, bool),
+        place: &Place,
         out: &mut dyn Outbox,
     ) {
         if !self.speaks_with(init.whatami) {
@@ -114,43 +121,44 @@ impl Gossip {
             sn: 0,
             locators: None,
             face,
-            gateway,
-            networked,
+            gateway: place.upstream,
+            served: matches!(place.region, Region::South(..)),
+            section: init.own_side.map(|_| place.region),
+            networked: place.networked,
             own_psid: 0,
             psids: BTreeMap::new(),
         };
-        let introduced = node.state();
         self.nodes.insert(face, node);
         self.sn += 1;
+        let node = &self.nodes[&face];
         let mut states = Vec::new();
-        if self.whatami == WhatAmI::Peer {
+        if self.whatami == WhatAmI::Peer && !node.served {
             // A gateway needs this peer's links to elect who forwards (03 §4.4).
-            for other in self.nodes.values().filter(|other| other.face != face && other.gateway) {
-                let update = LinkState { zid: None, ..self.own_state(true) };
-                send_link_states(other.face, Vec::from([introduced.clone(), update]), out);
+            for other in self.others(node).filter(|other| other.gateway) {
+                let update = LinkState { zid: None, ..self.own_state(other) };
+                send_link_states(other.face, Vec::from([node.state(), update]), out);
             }
-            states.push(self.own_state(gateway));
+            states.push(self.own_state(node));
         }
-        if networked {
+        if node.networked {
             return;
         }
-        let told = self
-            .nodes
-            .values()
-            .filter(|it| self.passes_on(it) && (it.face != face || !states.is_empty()));
+        let told = self.nodes.values().filter(|it| {
+            it.section == node.section
+                && self.passes_on(it)
+                && (it.face != face || !states.is_empty())
+        });
         let told: Vec<LinkState> = told.map(Node::state).collect();
         states.extend(told);
         send_link_states(face, states, out);
     }
 
     pub(crate) fn link_down(&mut self, face: FaceId, out: &mut dyn Outbox) {
-        if self.nodes.remove(&face).is_none() {
-            return;
-        }
+        let Some(gone) = self.nodes.remove(&face) else { return };
         self.sn += 1;
         if self.whatami == WhatAmI::Peer {
-            for gateway in self.nodes.values().filter(|node| node.gateway) {
-                let update = LinkState { zid: None, ..self.own_state(true) };
+            for gateway in self.others(&gone).filter(|node| node.gateway) {
+                let update = LinkState { zid: None, ..self.own_state(gateway) };
                 send_link_states(gateway.face, Vec::from([update]), out);
             }
         }
@@ -213,14 +221,20 @@ impl Gossip {
     fn pass_on(&self, face: FaceId, out: &mut dyn Outbox) {
         let Some(node) = self.nodes.get(&face).filter(|node| self.passes_on(node)) else { return };
         let state = node.state();
-        for other in self.nodes.values().filter(|other| other.face != face && !other.networked) {
+        for other in self.others(node).filter(|other| !other.networked) {
             send_link_states(other.face, Vec::from([state.clone()]), out);
         }
     }
 
-    /// This node's entry; its links are for gateways only (03 §2.6).
-    fn own_state(&self, with_links: bool) -> LinkState {
-        let linked = self.nodes.values().filter(|_| with_links);
+    /// The other neighbours that may hear of `node`, and that it may hear of.
+    fn others<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {
+        let others = self.nodes.values();
+        others.filter(|other| other.face != node.face && other.section == node.section)
+    }
+
+    /// This node's entry, as `to` gets it: its links are for gateways only (03 §2.6).
+    fn own_state(&self, to: &Node) -> LinkState {
+        let linked = self.nodes.values().filter(|node| to.gateway && node.section == to.section);
         LinkState {
             psid: 0,
             sn: self.sn,

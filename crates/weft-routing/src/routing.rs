@@ -208,7 +208,7 @@ impl Routing {
         let (fellow_peer, pushed_to) = (face.is_fellow_peer(), face.is_pushed_to());
         self.faces.insert(id, face);
         self.by_zid.insert(init.zid, id);
-        self.gossip.link_up(id, init, (place.upstream, place.networked), out);
+        self.gossip.link_up(id, init, &place, out);
         if place.networked {
             self.join_network(now_us, id, &init, out);
         }
@@ -405,10 +405,19 @@ impl Routing {
         [query, interest, self.schedule.deadline(), locators].into_iter().flatten().min()
     }
 
+    /// Whether a neighbour serves this node.
+    pub fn has_upstream(&self) -> bool {
+        self.pushed.iter().any(|face| self.faces[face].upstream)
+    }
+
     /// The neighbour's identity and mode.
     pub fn neighbour(&self, face: FaceId) -> Option<FaceInit> {
         let face = self.faces.get(&face)?;
-        Some(FaceInit { mesh: face.mesh, ..FaceInit::new(face.zid, face.whatami) })
+        Some(FaceInit {
+            mesh: face.mesh,
+            gateway: face.gateway,
+            ..FaceInit::new(face.zid, face.whatami)
+        })
     }
 
     /// The neighbours' faces, in the order of their arrival.

@@ -26,6 +26,7 @@
 mod effective;
 mod endpoint;
 mod error;
+mod gateway;
 mod kind;
 mod print;
 mod publication;

@@ -73,8 +73,13 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         qos: config.unicast.qos,
         lease_ms: config.tx.lease.as_millis() as u64,
         mesh: config.mesh,
+        gateway: node.handshake.gateway,
+        region_name: config.region_name.clone(),
         ..HandshakeConfig::new(zid, config.mode)
     };
+    if let Some(gateway) = &config.gateway {
+        node.serve(gateway.clone());
+    }
     node.hash_seed = chance.hash_seed;
     node.keep_alive = config.tx.keep_alive;
     node.open_timeout_us = us(config.unicast.open_timeout);

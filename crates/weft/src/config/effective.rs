@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::publication::Publication;
 use weft_intercept::RuleSet;
 use weft_keyexpr::KeyExpr;
+use weft_node::Gateway;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
 /// Everything that Weft acts on, resolved for one mode.
@@ -26,6 +27,10 @@ pub struct Effective {
     pub rules: RuleSet,
     /// Prefix of every key of this session.
     pub namespace: Option<KeyExpr>,
+    /// The region that neighbours are told that the node is in.
+    pub region_name: Option<String>,
+    /// The regions that the node serves; `None`: the automatic ones.
+    pub gateway: Option<Gateway>,
     /// Whom to connect to.
     pub connect: Connect,
     /// Where to accept links.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use weft_intercept::SizeRange;
 use weft_keyexpr::Ke;
-use weft_wire::{Endpoint, WhatAmIMatcher, ZenohId};
+use weft_wire::{Endpoint, InitExts, WhatAmIMatcher, ZenohId};
 
 use crate::value::Value;
 
@@ -51,9 +51,12 @@ pub(super) enum Kind {
     Record(&'static [Member]),
     /// A list of objects with these members.
     Entries(&'static [Member]),
+    /// `auto`, or a list of objects with these members.
+    AutoOrEntries(&'static [Member]),
+    /// A list of names of regions.
+    RegionNames,
     List,
     Object,
-    AutoOrList,
     Any,
 }
 
@@ -184,9 +187,13 @@ impl Kind {
             Self::Texts => each(list()?, |item| require(item.as_text().is_some(), item)),
             Self::List => list().map(drop),
             Self::Object => require(matches!(value, Value::Map(_)), value),
-            Self::AutoOrList => match value.as_text() {
+            Self::RegionNames => {
+                each(list()?, |item| Self::Name(InitExts::REGION_NAME_LEN_MAX).check(item))
+            }
+            Self::AutoOrEntries(members) => match value.as_text() {
                 Some("auto") => Ok(()),
-                _ => list().map(drop),
+                Some(text) => Err(Misfit::invalid(format_args!("there is no `{text}`"))),
+                None => each(list()?, |item| check_record(members, item)),
             },
         }
     }
@@ -224,7 +231,10 @@ impl fmt::Display for Kind {
             Self::Texts => "a list of strings",
             Self::List => "a list",
             Self::Object => "an object",
-            Self::AutoOrList => "\"auto\" or a list",
+            Self::RegionNames => "a list of names of 1 to 32 bytes",
+            Self::AutoOrEntries(members) => {
+                return write!(f, "\"auto\" or a list of {{{}}}", names(members));
+            }
             Self::Any => "any value",
         };
         f.write_str(text)

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use weft_keyexpr::KeyExpr;
 use weft_link::scouting::Group;
+use weft_node::Gateway;
 use weft_runtime::ATTEMPT_KEYS;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
@@ -20,7 +21,7 @@ use super::effective::{
 };
 use super::error::{ConfigError, ConfigErrorKind};
 use super::schema::{self, Place};
-use super::{Config, endpoint, kind, publication, rules};
+use super::{Config, endpoint, gateway, kind, publication, rules};
 use crate::value::Value;
 
 /// Names of the priorities in `transport/link/tx/queue/size`, most urgent first.
@@ -48,6 +49,8 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
         publications: values.list("qos/publication").iter().map(publication::parse).collect(),
         rules: rules::parse(|path| values.value(path))?,
         namespace: values.parsed("namespace"),
+        region_name: values.value("region_name").as_text().map(str::to_owned),
+        gateway: values.gateway()?,
         connect: Connect { neighbours: values.neighbours()?, attempts: values.attempts("connect") },
         listen: Listen { endpoints: values.listeners()?, attempts: values.attempts("listen") },
         open: OpenConditions {
@@ -303,6 +306,18 @@ impl Values<'_> {
                 autoconnect: self.autoconnect("scouting/gossip"),
                 multihop: self.bool("scouting/gossip/multihop"),
             },
+        }
+    }
+
+    fn gateway(&self) -> Result<Option<Gateway>, ConfigError> {
+        const PATH: &str = "gateway/south";
+        let gateway = gateway::parse(&self.value(PATH));
+        match &gateway {
+            Some(gateway) if gateway.south.len() > Gateway::REGIONS_MAX => {
+                let reason = format!("there are more than {} regions", Gateway::REGIONS_MAX);
+                Err(ConfigErrorKind::Conflict { path: PATH.into(), reason }.into())
+            }
+            _ => Ok(gateway),
         }
     }
 

@@ -258,7 +258,7 @@ fn text(entry: &Value, name: &str) -> Option<String> {
 }
 
 /// The texts of a list, each in its type; `None` if there is no list.
-fn parsed<T: core::str::FromStr>(entry: &Value, name: &str) -> Option<Vec<T>> {
+pub(super) fn parsed<T: core::str::FromStr>(entry: &Value, name: &str) -> Option<Vec<T>> {
     let items = entry.member(name)?.as_list()?;
     Some(items.iter().filter_map(|item| item.as_text()?.parse().ok()).collect())
 }

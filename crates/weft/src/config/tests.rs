@@ -46,7 +46,9 @@ fn other_value(key: &Key) -> &'static str {
         Kind::Zid => "'a1'",
         Kind::SocketAddress => "'224.0.0.1:1'",
         Kind::PlainKey | Kind::KeyExpr => "'a/b'",
-        Kind::Zids | Kind::Choices(_) | Kind::Frequency => unreachable!("only within entries"),
+        Kind::Zids | Kind::Choices(_) | Kind::Frequency | Kind::RegionNames => {
+            unreachable!("only within entries")
+        }
         Kind::SizeRange | Kind::PriorityChange(_) | Kind::Record(_) => {
             unreachable!("only within entries")
         }
@@ -66,7 +68,8 @@ fn other_value(key: &Key) -> &'static str {
             "access_control/subjects" => "[{id: 's', link_protocols: ['tcp']}]",
             _ => "[{rules: ['r'], subjects: ['s']}]",
         },
-        Kind::List | Kind::AutoOrList => "[{}]",
+        Kind::AutoOrEntries(_) => "[{filters: [{modes: ['client']}]}]",
+        Kind::List => "[{}]",
         Kind::Object => "{rest: {}}",
         Kind::Any => "{x: 1}",
     }

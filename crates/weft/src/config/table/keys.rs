@@ -1,10 +1,12 @@
 //! The keys, their types, defaults and meanings.
 
+use super::super::gateway::SOUTH;
 use super::super::kind::Kind::{self, *};
 use super::super::kind::Member;
 use super::super::publication::PUBLICATIONS;
 use super::super::rules::{ACCESS_RULES, DOWNSAMPLING, LOW_PASS, POLICIES, QOS_NETWORK, SUBJECTS};
 use super::{Key, acted, by_mode, known};
+use weft_wire::InitExts;
 
 const MS: Kind = Integer(0, i64::MAX);
 const US: Kind = Integer(0, i64::MAX);
@@ -28,11 +30,11 @@ pub(in super::super) static KEYS: &[Key] = &[
         "What the node does for others."),
     acted("metadata", Any, "null",
         "Any value, shown in the admin space."),
-    known("region_name", Name(32), "null",
-        "Name of the region that neighbours are told."),
+    acted("region_name", Name(InitExts::REGION_NAME_LEN_MAX), "null",
+        "Name of the region that the node is in, of up to 32 bytes; gateways may go by it."),
 
-    known("gateway/south", AutoOrList, r#""auto""#,
-        "Which neighbours belong to which region in the south."),
+    acted("gateway/south", SOUTH, r#""auto""#,
+        "Regions that the node serves: [{filters: [{modes, interfaces, zids, region_names, negated}]}]; auto: by mode."),
 
     by_mode("connect/timeout_ms", TIMEOUT_MS, ["-1", "-1", "0"],
         "How long opening may take to connect; 0 is a single try, -1 is for ever."),
