@@ -125,7 +125,10 @@ impl NodeBuilder<'_> {
 
     /// Is no member of a network of peers and routers, like a node of another implementation.
     pub fn no_mesh(self) -> Self {
-        self.configure(|config| config.handshake.mesh = false)
+        self.configure(|config| {
+            config.handshake.mesh = false;
+            config.handshake.gateway = false;
+        })
     }
 
     /// Of two peers that find each other, the one with the greater id dials.
@@ -140,6 +143,12 @@ impl NodeBuilder<'_> {
     /// Cannot be connected to.
     pub fn deaf(mut self) -> Self {
         self.blueprint.listens = false;
+        self
+    }
+
+    /// Can be connected to, although it is a client.
+    pub fn listening(mut self) -> Self {
+        self.blueprint.listens = true;
         self
     }
 
