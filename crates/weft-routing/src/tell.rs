@@ -317,12 +317,12 @@ impl Routing {
         let snapshot = !interest.future && kind == Kind::Token;
         let mut visit = |key: &KeyExpr, entry: &Entry| {
             // A peer of the reference asks one of its gateways for a snapshot, whichever.
-            let in_network = |owner: &Owner| {
+            let elsewhere = |owner: &Owner| {
                 snapshot
                     && neighbour.crossing.hears()
-                    && matches!(owner, Owner::Node(region, _) if *region != neighbour.region)
+                    && self.owner_region(*owner) != neighbour.region
             };
-            let info = if entry.owners.keys().any(in_network) {
+            let info = if entry.owners.keys().any(elsewhere) {
                 Some(QueryableInfo::default())
             } else {
                 self.advertised(entry, neighbour, kind)

@@ -1,0 +1,123 @@
+"""Regions and their gateways, of both implementations in each place (03 §1.4, scenarios 30 and 31)."""
+
+import pytest
+
+from harness.driver import DriverError
+from harness.graph import Graph, wait_for
+from harness.network import settle
+
+
+def serving(filters, name=None):
+    """A gateway of the region of those that one of `filters` matches."""
+    # The reference takes this as a whole only.
+    config = {"gateway": {"south": [{"filters": filters}]}}
+    return {"region_name": name, **config} if name else config
+
+
+# In the region `main`, and serving everybody who is not.
+MAIN = serving([{"region_names": ["main"], "negated": True}], "main")
+# A client that serves whoever dials it.
+SERVING_ALL = serving([{"modes": ["peer", "client"]}])
+
+
+@pytest.fixture
+def graph(driver, new_locator):
+    return Graph(driver, new_locator)
+
+
+# The gateway, its fellow, and the peers that they serve.
+@pytest.mark.parametrize(
+    "implementations",
+    [
+        "weft/weft/reference/reference",
+        "reference/reference/weft/weft",
+        "weft/reference/reference/weft",
+        "weft/reference/weft/reference",
+        "weft/weft/weft/weft",
+    ],
+)
+def test_two_regions_of_peers_meet_through_their_gateways(graph, implementations):
+    """Scenario 30."""
+    first, second, inner, other = implementations.split("/")
+    g1, at_first = graph.listening(first, "peer", config=MAIN)
+    g2, at_second = graph.listening(second, "peer", [at_first], config=MAIN)
+    settle(g1, g2)
+    c, _ = graph.listening(inner, "peer", [at_first])
+    d, _ = graph.listening(other, "peer", [at_second], config={"region_name": "leaves"})
+    settle(c, g1)
+    settle(d, g2)
+    graph.everybody_hears_everybody("regions")
+    assert c.zid not in g2.info()["peers"], "what is apart by configuration does not find itself by gossip"
+    assert d.zid not in c.info()["peers"]
+
+
+@pytest.mark.parametrize("implementations", ["weft/reference/reference", "reference/weft/weft", "reference/weft/reference", "weft/weft/weft"])
+def test_peers_of_one_region_find_each_other(graph, implementations):
+    """They are linked, and the gateway stays out of what is between them."""
+    gateway, first, second = implementations.split("/")
+    g, at = graph.listening(gateway, "peer", config=MAIN)
+    a, _ = graph.listening(first, "peer", [at])
+    b, _ = graph.listening(second, "peer", [at])
+    settle(a, b)
+    settle(a, g)
+    graph.everybody_hears_everybody("clique")
+
+
+# The router, the gateway, the peer that it serves, and a client of the router.
+@pytest.mark.parametrize(
+    "implementations",
+    ["reference/weft/reference/reference", "weft/reference/weft/weft", "weft/weft/reference/reference", "reference/weft/weft/weft", "weft/weft/weft/weft"],
+)
+def test_a_client_is_the_gateway_of_a_peer(graph, implementations):
+    """Scenario 31."""
+    router, gateway, peer, client = implementations.split("/")
+    r, at_router = graph.router(router)
+    g, at_gateway = graph.listening(gateway, "client", [at_router], config=SERVING_ALL)
+    settle(g, r)
+    p = graph.leaf(peer, "peer", [at_gateway])
+    graph.leaf(client, "client", [at_router])
+    settle(p, g)
+    graph.everybody_hears_everybody("client")
+
+
+@pytest.mark.parametrize("implementations", ["weft/reference", "reference/weft", "weft/weft"])
+def test_one_gateway_of_several_regions(graph, implementations):
+    gateway, other = implementations.split("/")
+    south = [{"filters": [{"region_names": ["red"]}]}, {"filters": [{"region_names": ["blue"]}]}, {"filters": [{"modes": ["client"]}]}]
+    g, at = graph.listening(gateway, "router", config={"gateway": {"south": south}})
+    for region in ("red", "blue"):
+        settle(graph.listening(other, "peer", [at], config={"region_name": region})[0], g)
+    graph.leaf(other, "client", [at])
+    upper = graph.leaf(other, "router", [at])
+    settle(upper, g)
+    graph.everybody_hears_everybody("several")
+
+
+@pytest.mark.parametrize("other", ["weft", "reference"])
+def test_two_gateways_of_weft_share_a_peer(graph, other):
+    """Each sample crosses once, whichever of the two is elected."""
+    g1, at_first = graph.listening("weft", "peer", config=MAIN)
+    g2, at_second = graph.listening("weft", "peer", [at_first], config=MAIN)
+    settle(g1, g2)
+    p, _ = graph.listening(other, "peer", [at_first, at_second])
+    q, _ = graph.listening("reference", "peer", [at_first, at_second], config={"region_name": "main"})
+    for session in (p, q):
+        settle(session, g1)
+        settle(session, g2)
+    graph.leaf(other, "client", [at_first])
+    graph.leaf("reference", "client", [at_second])
+    graph.everybody_hears_everybody("shared")
+
+
+@pytest.mark.parametrize("implementations", ["weft/reference", "reference/weft"])
+def test_two_that_want_to_serve_each_other_do_not_link(graph, implementations):
+    first, second = implementations.split("/")
+    config = {"gateway": {"south": [{}]}, "scouting/delay": 10, "connect/timeout_ms": 0, "connect/exit_on_failure": True}
+    a, at = graph.listening(first, "peer", config={"gateway": {"south": [{}]}})
+    try:
+        b = graph.driver(second).open("peer", connect=[at], config=config)
+    except DriverError:
+        return  # It says so at once.
+    c = graph.leaf("weft", "peer", [at])
+    settle(c, a)
+    assert b.zid not in wait_for(lambda: a.info()["peers"], 1)
