@@ -24,7 +24,7 @@ pub(crate) struct AskSpec {
 }
 
 /// One interest of this node at an upstream neighbour.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ask {
     spec: AskSpec,
     /// Who is behind it: faces and their interest ids.
@@ -35,7 +35,7 @@ pub(crate) struct Ask {
 }
 
 /// All interests of this node at one upstream neighbour.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     by_id: BTreeMap<u32, Ask>,
     by_spec: BTreeMap<AskSpec, u32>,

@@ -93,7 +93,7 @@ pub(crate) struct Told {
 }
 
 /// One key of a kind's table: who declared it, and who was told.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     /// Per owner, each of its declarations of this key. Those of a node of a network have the number
     /// of the face through which they came for an id.

@@ -84,7 +84,7 @@ impl fmt::Display for ResolveError {
 
 impl core::error::Error for ResolveError {}
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ExprTable {
     by_id: BTreeMap<u16, KeyExpr>,
     by_key: BTreeMap<KeyExpr, u16>,
@@ -110,7 +110,7 @@ impl ExprTable {
 const TX_TEXT_LEN_MAX: usize = 16 << 20;
 
 /// The expression ids of one face, in both directions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ExprTables {
     rx: ExprTable,
     tx: ExprTable,

@@ -172,7 +172,7 @@ fn automatic(own: WhatAmI, init: &FaceInit) -> Result<Place, RefusedFace> {
 }
 
 /// Everything routing keeps per face.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Face {
     pub(crate) id: FaceId,
     pub(crate) zid: ZenohId,

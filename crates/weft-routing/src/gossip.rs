@@ -34,7 +34,7 @@ pub struct GossipConfig {
     pub multihop: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     zid: ZenohId,
     whatami: WhatAmI,
@@ -58,7 +58,7 @@ struct Node {
 }
 
 /// This node and its neighbours, as far as they take part.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Gossip {
     zid: ZenohId,
     whatami: WhatAmI,

@@ -43,7 +43,7 @@ pub struct LocalInterest<'a> {
 }
 
 /// An interest that someone has at this node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Interest {
     /// `None` covers every key.
     pub(crate) key: Option<KeyExpr>,
@@ -67,7 +67,7 @@ pub(crate) struct Interest {
 pub(crate) const HEARD_MEMORY_MAX: usize = 16 << 20;
 
 /// The tokens that an answer has named.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Heard {
     keys: BTreeSet<KeyExpr>,
     /// Estimated memory of the keys, in bytes.

@@ -51,7 +51,7 @@ pub(crate) struct NetworkConfig {
     pub(crate) gateway: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     zid: ZenohId,
     whatami: Option<WhatAmI>,
@@ -66,7 +66,7 @@ struct Node {
     hosted: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Link {
     zid: ZenohId,
     whatami: WhatAmI,
@@ -86,7 +86,7 @@ pub(crate) struct Changes {
 }
 
 /// One network that this node is a member of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Network {
     config: NetworkConfig,
     sn: u64,

@@ -32,7 +32,7 @@ pub const RESEND: u16 = 0x5701;
 pub const RESENT: u16 = 0x5702;
 
 /// Whom this node has asked for what a root owns.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asking {
     parent: FaceId,
     /// The answer has not ended.

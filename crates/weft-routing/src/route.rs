@@ -61,7 +61,7 @@ pub struct DataRoute {
 }
 
 /// The live routes by key, so that a declaration finds those it makes stale.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Watch {
     routes: KeTree<Vec<Weak<AtomicBool>>>,
     /// Estimated memory, in bytes: grows with each route until the next pruning.

@@ -117,6 +117,7 @@ pub struct Footprint {
 }
 
 /// The routing engine of one node. See the [crate] documentation.
+#[cfg_attr(test, derive(Clone))]
 #[derive(Debug)]
 pub struct Routing {
     pub(crate) config: RoutingConfig,

@@ -2,6 +2,7 @@
 
 mod brokering;
 mod captures;
+mod explore;
 mod gossip;
 mod interests;
 mod limits;

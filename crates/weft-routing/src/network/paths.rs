@@ -146,7 +146,7 @@ impl PathComputation for LatencyWeighted {
 }
 
 /// One root's tree as this node uses it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     /// Per node, the neighbour through which it is reached from here in this tree.
     towards: Vec<Option<NodeIx>>,

@@ -20,21 +20,21 @@ const SLOTS_KEPT: usize = 1024;
 /// A request that was sent on: the face and its id there, which this node has chosen.
 type BranchId = (FaceId, u32);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Branch {
     slot: u32,
     deadline_us: u64,
 }
 
 /// A place for a query; free if it has no branches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     reply: PendingReply,
     branches: Vec<BranchId>,
 }
 
 /// All queries in flight at this node.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queries {
     slots: Vec<Slot>,
     free: Vec<u32>,
