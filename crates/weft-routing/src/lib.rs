@@ -37,6 +37,7 @@ mod face;
 pub mod fuzz_bodies;
 mod gossip;
 mod interest;
+mod joining;
 mod limits;
 mod message;
 mod network;

@@ -163,11 +163,14 @@ impl Routing {
         Some(from)
     }
 
-    /// What comes from there through the network has come to this node directly, and is only passed on.
+    /// What comes from there through the network comes to this node another way as well, directly or
+    /// through the northern network, and is only passed on.
     pub(crate) fn is_in_transit(&self, from: Owner) -> bool {
         match from {
             Owner::Face(_) => false,
-            Owner::Node(region, node) => self.is_heard_directly(region, node),
+            Owner::Node(region, node) => {
+                self.aside.contains(&region) || self.is_heard_directly(region, node)
+            }
         }
     }
 
@@ -255,6 +258,7 @@ impl Routing {
         }
         let root = match from {
             Owner::Node(source, root) if source == region => root,
+            _ if self.keeps_apart(from, region) => return None,
             Owner::Node(..) => NodeIx::SELF,
             Owner::Face(face) => {
                 let face = self.faces.get(&face).filter(|face| face.region != region)?;

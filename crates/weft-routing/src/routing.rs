@@ -138,6 +138,8 @@ pub struct Routing {
     pub(crate) gossip: Gossip,
     /// The networks that this node is a member of, by the region of their members.
     pub(crate) networks: BTreeMap<Region, Network>,
+    /// Networks that this node serves and that another one joins with the north.
+    pub(crate) aside: BTreeSet<Region>,
     /// What the nodes of networks own.
     pub(crate) sourced: BTreeMap<(Region, NodeIx), [BTreeSet<KeyExpr>; Kind::COUNT]>,
     /// The children of each tree that have been told all that its root owns.
@@ -167,6 +169,7 @@ impl Routing {
             queries: Queries::default(),
             watch: Watch::new(config.hash_seed),
             networks: BTreeMap::new(),
+            aside: BTreeSet::new(),
             sourced: BTreeMap::new(),
             settled: BTreeMap::new(),
             asking: BTreeMap::new(),

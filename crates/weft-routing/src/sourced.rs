@@ -120,6 +120,7 @@ impl Routing {
                 self.settle_trees(now_us, out);
             }
             self.refresh_crossings(now_us, out);
+            self.refresh_joints(out);
         }
     }
 
@@ -519,6 +520,7 @@ impl Routing {
     fn owned_by(&self, entry: &Entry, region: Region, root: NodeIx) -> Option<QueryableInfo> {
         entry.merged(|owner| match owner {
             Owner::Node(other, node) if other == region => node == root,
+            _ if self.keeps_apart(owner, region) => false,
             Owner::Node(..) => root == NodeIx::SELF,
             Owner::Face(face) => {
                 let face = self.faces.get(&face).filter(|face| face.region != region);

@@ -10,7 +10,7 @@ use weft_keyexpr::KeyExpr;
 use weft_wire::QueryableInfo;
 
 use crate::entity::{Entry, Kind, Owner, Told, merge};
-use crate::face::{Face, FaceId};
+use crate::face::{Face, FaceId, Region};
 use crate::interest::Interest;
 use crate::message::{declaration, declare, named, undeclare, undeclare_unseen_token};
 use crate::network::NodeIx;
@@ -416,7 +416,8 @@ impl Routing {
             }
             Owner::Node(region, node) => {
                 region != neighbour.region
-                    && neighbour.crossing.to_north()
+                    && !self.aside.contains(&region)
+                    && (region != Region::North || neighbour.crossing.to_north())
                     && self.networks[&region]
                         .zid_of(node)
                         .is_some_and(|zid| !neighbour.is_linked_with(zid))

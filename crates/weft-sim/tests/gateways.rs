@@ -72,7 +72,8 @@ fn everybody_hears_everybody(sim: &mut Sim, nodes: &[NodeRef]) {
         sim.put(*node, &format!("k/{number}"), number.to_string().as_bytes());
     }
     sim.settle();
-    let all: Vec<String> = (0..nodes.len()).map(|number| number.to_string()).collect();
+    let mut all: Vec<String> = (0..nodes.len()).map(|number| number.to_string()).collect();
+    all.sort();
     for (node, sub) in nodes.iter().zip(&subs) {
         let mut got = sim.payloads(*sub);
         got.sort();
@@ -226,5 +227,60 @@ fn two_that_want_to_serve_each_other_do_not_link() {
         let said: Vec<&String> = sim.warnings(a).iter().chain(sim.warnings(b)).collect();
         let contradictions = said.iter().filter(|text| text.contains("gateway/south")).count();
         assert!(matches!(contradictions, 1 | 2), "{said:?}");
+    });
+}
+
+/// A network of routers under another one: `south` is served, `north` is not.
+fn networks(sim: &mut Sim, gateways: usize) -> Vec<NodeRef> {
+    let north = sim.router("north").start();
+    let far = sim.router("far").connect([north]).start();
+    let mut nodes = vec![north, far];
+    let mut before: Option<NodeRef> = None;
+    for number in 0..gateways {
+        let builder = in_region(sim.router(&format!("g{number}")), "north").connect([north]);
+        let gateway = serving(builder, [named("south"), modes(WhatAmI::Client)]).start();
+        let router = in_region(sim.router(&format!("south{number}")), "south");
+        let router = router.connect([gateway]).connect(before).start();
+        before = Some(router);
+        nodes.extend([gateway, router]);
+        nodes.push(sim.client(&format!("cg{number}")).connect([gateway]).start());
+        nodes.push(sim.client(&format!("cs{number}")).connect([router]).start());
+    }
+    nodes.push(sim.client("cn").connect([far]).start());
+    nodes
+}
+
+/// A router serves a network of routers.
+#[test]
+fn a_router_serves_a_network_of_routers() {
+    Sim::seeds(0..20).run(|sim| {
+        let nodes = networks(sim, 1);
+        sim.run_for(1_000_000);
+        sim.settle();
+        everybody_hears_everybody(sim, &nodes);
+    });
+}
+
+/// Two routers join the same two networks: what crosses does so at one of them, at the other one
+/// when that dies, and again at one when it is back.
+#[test]
+fn two_routers_serve_a_network_of_routers() {
+    Sim::seeds(0..20).run(|sim| {
+        let nodes = networks(sim, 2);
+        sim.run_for(1_000_000);
+        sim.settle();
+        everybody_hears_everybody(sim, &nodes);
+        // The gateway, and its client.
+        let dies = if sim.seed() % 2 == 0 { [2, 4] } else { [6, 8] };
+        sim.kill(nodes[dies[0]]);
+        sim.run_for(15_000_000);
+        sim.settle();
+        let alive = nodes.iter().enumerate().filter(|(at, _)| !dies.contains(at));
+        let alive: Vec<NodeRef> = alive.map(|(_, node)| *node).collect();
+        everybody_hears_everybody(sim, &alive);
+        sim.restart(nodes[dies[0]]);
+        sim.run_for(15_000_000);
+        sim.settle();
+        everybody_hears_everybody(sim, &nodes);
     });
 }

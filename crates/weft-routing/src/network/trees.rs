@@ -119,6 +119,11 @@ impl Network {
         Some((node.zid, node.whatami.unwrap_or(WhatAmI::Router)))
     }
 
+    /// The identities of the other nodes that say that they join this network with another one.
+    pub(crate) fn gateways(&self) -> impl Iterator<Item = ZenohId> {
+        self.known().filter(|(ix, node)| *ix != NodeIx::SELF && node.gateway).map(|(_, it)| it.zid)
+    }
+
     /// The identities of all nodes.
     pub(crate) fn zids(&self) -> impl Iterator<Item = ZenohId> {
         self.by_zid.keys().copied()
