@@ -174,13 +174,8 @@ mod tests {
         SouthRegion { filters: Some(Vec::from([filter])) }
     }
 
-    fn names(names: &[&str]) -> Option<Vec<String>> {
-        Some(names.iter().map(|name| String::from(*name)).collect())
-    }
-
-    /// A neighbour in `main` with one interface.
-    fn lo() -> Vec<String> {
-        Vec::from([String::from("lo")])
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| String::from(*name)).collect()
     }
 
     #[test]
@@ -189,9 +184,10 @@ mod tests {
             modes: Some(WhatAmIMatcher::from(WhatAmI::Client)),
             ..NeighbourFilter::default()
         };
-        let inner = NeighbourFilter { region_names: names(&["x", "y"]), ..Default::default() };
+        let inner =
+            NeighbourFilter { region_names: Some(names(&["x", "y"])), ..Default::default() };
         let gateway = Gateway { south: Vec::from([region(clients), region(inner)]) };
-        let lo = lo();
+        let lo = names(&["lo"]);
         let side = |whatami, name| gateway.side(&facts("b1", whatami, name, &lo));
         assert_eq!(side(WhatAmI::Client, Some("x")), Side::South(0));
         assert_eq!(side(WhatAmI::Peer, Some("y")), Side::South(1));
@@ -202,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_region_without_filters_takes_everybody_and_one_with_an_empty_list_nobody() {
-        let (lo, all) = (lo(), Gateway { south: Vec::from([SouthRegion::default()]) });
+        let (lo, all) = (names(&["lo"]), Gateway { south: Vec::from([SouthRegion::default()]) });
         let peer = facts("b1", WhatAmI::Peer, None, &lo);
         assert_eq!(all.side(&peer), Side::South(0));
         let nobody = SouthRegion { filters: Some(Vec::new()) };
@@ -211,15 +207,15 @@ mod tests {
 
     #[test]
     fn all_of_a_filter_has_to_fit_and_negation_turns_it_around() {
-        let lo = lo();
-        let both = Vec::from([String::from("lo"), String::from("eth0")]);
+        let lo = names(&["lo"]);
+        let both = names(&["lo", "eth0"]);
         let matches = |filter: &NeighbourFilter, interfaces: &[String], name| {
             filter.matches(&facts("b1", WhatAmI::Peer, name, interfaces))
         };
         let filter = NeighbourFilter {
-            interfaces: names(&["lo"]),
+            interfaces: Some(names(&["lo"])),
             zids: Some(Vec::from(["b1".parse().unwrap()])),
-            region_names: names(&["main"]),
+            region_names: Some(names(&["main"])),
             ..NeighbourFilter::default()
         };
         assert!(matches(&filter, &lo, Some("main")));

@@ -4,6 +4,7 @@ mod dialing;
 mod handshakes;
 mod intercept;
 mod leases;
+mod regions;
 mod scouting;
 mod sessions;
 mod startup;

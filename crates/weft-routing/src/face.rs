@@ -397,6 +397,36 @@ mod tests {
         assert_eq!(at(Peer, Some(Side::North), Router, north), None);
         let served = Some(Bound::South);
         assert_eq!(at(Client, Some(Side::North), Peer, served), Some((Region::North, true)));
+        assert_eq!(at(Peer, None, Peer, north), Some((Region::North, false)));
+        assert_eq!(at(Router, None, Peer, north), Some((Region::South(0, Peer), false)));
+        assert_eq!(at(Client, south, Client, None), Some((Region::South(3, Client), false)));
+        assert_eq!(at(Client, None, Client, served), Some((Region::North, true)));
+    }
+
+    #[test]
+    fn a_router_that_serves_a_router_is_a_member_of_its_network() {
+        let networked = |own_side, remote_bound| {
+            let init = FaceInit { own_side, remote_bound, ..FaceInit::new(zid("b1"), Router) };
+            place(Router, &init).map(|place| (place.region, place.upstream, place.networked))
+        };
+        let above = networked(Some(Side::South(1)), None);
+        assert_eq!(above, Ok((Region::South(1, Router), false, true)));
+        assert_eq!(networked(None, Some(Bound::South)), Ok((Region::North, false, true)));
+    }
+
+    #[test]
+    fn who_says_that_it_is_linked_is_left_out() {
+        let north =
+            |id, upstream, gateway| Face { upstream, gateway, ..face(id, Region::North, None) };
+        let peer = face(2, Region::South(0, Peer), Some(&["b1"]));
+        assert!(
+            !peer.passes_to(&north(1, false, false)) && !north(1, false, false).passes_to(&peer)
+        );
+        assert!(peer.passes_to(&north(3, false, false)));
+        assert!(peer.passes_to(&north(1, true, false)), "a router may leave it to this node");
+        assert!(!peer.passes_to(&north(1, true, true)), "one of this implementation does not");
+        let own = Face { zid: zid("b1"), ..face(0, Region::Local, None) };
+        assert!(peer.passes_to(&own), "it is linked with this node itself");
     }
 
     fn face(id: u32, region: Region, linked: Option<&[&str]>) -> Face {

@@ -108,7 +108,7 @@ impl Gossip {
         &mut self,
         face: FaceId,
         init: FaceInit,
-        place: &Place,
+        place: Place,
         out: &mut dyn Outbox,
     ) {
         if !self.speaks_with(init.whatami) {

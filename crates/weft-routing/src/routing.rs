@@ -212,7 +212,7 @@ impl Routing {
         let (fellow_peer, pushed_to) = (face.is_fellow_peer(), face.is_pushed_to());
         self.faces.insert(id, face);
         self.by_zid.insert(init.zid, id);
-        self.gossip.link_up(id, init, &place, out);
+        self.gossip.link_up(id, init, place, out);
         if place.networked {
             self.join_network(now_us, id, &init, out);
         }

@@ -58,6 +58,7 @@ pub use publication::Publication;
 pub(crate) use resolve::PRIORITIES;
 pub use rules::Remark;
 pub use table::{Key, Status};
+pub use weft_node::{Gateway, NeighbourFilter, SouthRegion};
 
 /// The environment variable that names the configuration file.
 pub const CONFIG_PATH_ENV: &str = "WEFT_CONFIG";

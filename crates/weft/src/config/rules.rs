@@ -11,10 +11,10 @@ use weft_intercept::{
 use weft_keyexpr::KeyExpr;
 use weft_wire::ZenohId;
 
-use super::Config;
 use super::error::{ConfigError, ConfigErrorKind};
 use super::kind::{Kind, Member};
 use super::publication::{self, CONGESTION, PRIORITY, RELIABILITY};
+use super::{Config, gateway};
 use crate::value::Value;
 
 /// Something to say about an item of a configuration.
@@ -27,18 +27,22 @@ pub struct Remark {
 }
 
 impl Config {
-    /// What each rule of access control and traffic shaping does, in the order in which messages meet them,
-    /// each with the path of its item.
+    /// Whom each region of `gateway/south` takes, and what each rule of access control and traffic shaping
+    /// does, in the order in which messages meet them; each with the path of its item.
     ///
     /// # Errors
     /// As [`effective`](Self::effective).
     pub fn explain_rules(&self) -> Result<Vec<Remark>, ConfigError> {
-        let explained = self.effective()?.rules.explain().into_iter();
-        Ok(explained.map(|it| Remark { path: it.path, text: it.text }).collect())
+        let effective = self.effective()?;
+        let mut remarks = effective.gateway.as_ref().map(gateway::explain).unwrap_or_default();
+        let explained = effective.rules.explain().into_iter();
+        remarks.extend(explained.map(|it| Remark { path: it.path, text: it.text }));
+        Ok(remarks)
     }
 
-    /// What is odd about the rules of access control and traffic shaping: those that can never match, that
-    /// others take everything from, or that nothing refers to, each with the path of its item.
+    /// What is odd about regions, and about the rules of access control and traffic shaping: those that
+    /// can never match, that others take everything from, or that nothing refers to, each with the path of
+    /// its item.
     ///
     /// # Errors
     /// As [`effective`](Self::effective).
@@ -50,8 +54,10 @@ impl Config {
         };
         let protocols: Vec<_> = built.filter(allowed).filter_map(LinkProtocol::named).collect();
         let node = NodeFacts { mode: effective.mode, protocols: &protocols, names: false };
+        let mut remarks = effective.gateway.as_ref().map(gateway::lint).unwrap_or_default();
         let lints = effective.rules.lint(node).into_iter();
-        Ok(lints.map(|it| Remark { path: it.path, text: it.text }).collect())
+        remarks.extend(lints.map(|it| Remark { path: it.path, text: it.text }));
+        Ok(remarks)
     }
 }
 

@@ -1,5 +1,6 @@
 mod errors;
 mod files;
+mod regions;
 
 use core::time::Duration;
 

@@ -262,10 +262,8 @@ impl World {
             match event {
                 Event::Token { key, alive, .. } => {
                     let seen = seen.as_mut().expect("it wants to know");
-                    let news = match alive {
-                        true => seen.insert(key.as_str().into()),
-                        false => seen.remove(key.as_str()),
-                    };
+                    let text = key.as_str();
+                    let news = if alive { seen.insert(text.into()) } else { seen.remove(text) };
                     assert!(news, "{node} is told twice that {key} is there, or not: {alive}");
                 }
                 Event::Refuse { violation, .. } => panic!("{node} is refused: {violation:?}"),
