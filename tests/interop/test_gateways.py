@@ -109,6 +109,37 @@ def test_two_gateways_of_weft_share_a_peer(graph, other):
     graph.everybody_hears_everybody("shared")
 
 
+# The elected gateway, the other one, and the peer that both serve.
+@pytest.mark.parametrize(
+    "implementations", ["weft/reference/weft", "weft/reference/reference", "reference/weft/reference", "reference/weft/weft", "weft/weft/reference"]
+)
+def test_the_greater_of_two_gateways_is_elected(graph, implementations):
+    """A gateway of Weft and one of the reference agree on who does what: samples come once. Between two gateways of the
+    reference they come twice at the client of the one that is not elected."""
+    elected, other, peer = implementations.split("/")
+    g1, at_first = graph.listening(elected, "peer", config={"id": "ff", **MAIN})
+    g2, at_second = graph.listening(other, "peer", [at_first], config={"id": "1", **MAIN})
+    settle(g1, g2)
+    p, _ = graph.listening(peer, "peer", [at_first, at_second])
+    for gateway in (g1, g2):
+        settle(p, gateway)
+    clients = [graph.leaf("weft", "client", [at]) for at in (at_first, at_second)]
+    nodes = [g1, g2, p, *clients]
+    subscribers = [node.declare_subscriber("k/**") for node in nodes]
+    publishers = [node.declare_publisher(f"k/{number}") for number, node in enumerate(nodes)]
+    for publisher in publishers:
+        publisher.matching_listener().wait_for(bool)
+    # The second round comes after everything that could have been there twice.
+    for payload in ("first", "second"):
+        for publisher in publishers:
+            publisher.put(payload)
+    keys = [f"k/{number}" for number in range(len(nodes))]
+    for subscriber in subscribers:
+        samples = subscriber.wait(2 * len(nodes))
+        for payload in (b"first", b"second"):
+            assert sorted(sample.key for sample in samples if sample.payload.data == payload) == keys
+
+
 @pytest.mark.parametrize("implementations", ["weft/reference", "reference/weft"])
 def test_two_that_want_to_serve_each_other_do_not_link(graph, implementations):
     first, second = implementations.split("/")
