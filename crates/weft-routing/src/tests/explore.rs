@@ -10,7 +10,6 @@ mod oracle;
 mod world;
 
 use std::collections::HashSet;
-use std::eprintln;
 
 use super::*;
 use WhatAmI::{Client, Peer, Router};
@@ -48,7 +47,6 @@ fn explore(graph: &Graph, setup: &[Step], script: &[Step]) -> usize {
         open.extend(next);
         assert!(visited.len() < 200_000, "the network is not small");
     }
-    eprintln!("{} states", visited.len());
     visited.len()
 }
 
@@ -64,7 +62,7 @@ fn a_gateway_between_two_peers() {
     let graph = line();
     let setup = [Step::Watch(2), Step::Want(2), Step::Want(1), Step::Watch(1)];
     let script = [Step::Up(0), Step::Up(1), Step::Token(1)];
-    explore(&graph, &setup, &script);
+    let first = explore(&graph, &setup, &script);
     let setup = [Step::Up(0), Step::Up(1), Step::Watch(2), Step::Want(2), Step::Want(1)];
     let script = [
         Step::Sub(1),
@@ -76,18 +74,21 @@ fn a_gateway_between_two_peers() {
         Step::Down(0),
         Step::Up(0),
     ];
-    assert!(explore(&graph, &setup, &script) > 100);
+    let states = first + explore(&graph, &setup, &script);
+    assert!(states > 4_000, "{states} states");
 }
 
 /// Scenario 30: two gateways, each with a peer or client of its own.
 #[test]
 fn two_gateways_with_a_region_each() {
+    let mut states = 0;
     for leaf in [Peer, Client] {
         let nodes =
             [("a1", Peer, true), ("b2", Peer, true), ("c3", leaf, false), ("d4", leaf, false)];
         let graph = Graph::new(&nodes).links(0, 1).serves(0, 2).serves(1, 3);
         let setup = [Step::Up(1), Step::Up(2), Step::Watch(3), Step::Want(3), Step::Want(2)];
-        explore(&graph, &setup, &[Step::Sub(2), Step::Token(2), Step::Up(0), Step::Sub(3)]);
+        states +=
+            explore(&graph, &setup, &[Step::Sub(2), Step::Token(2), Step::Up(0), Step::Sub(3)]);
         let setup = [Step::Up(0), Step::Up(1), Step::Up(2), Step::Watch(3), Step::Want(3)];
         let script = [
             Step::Sub(2),
@@ -97,28 +98,32 @@ fn two_gateways_with_a_region_each() {
             Step::Up(1),
             Step::Unsub(2),
         ];
-        explore(&graph, &setup, &script);
+        states += explore(&graph, &setup, &script);
     }
+    assert!(states > 15_000, "{states} states");
 }
 
 /// A peer on two gateways that are linked: links come and go, everybody declares.
 #[test]
 fn two_gateways_of_one_peer() {
+    let mut states = 0;
     let nodes =
         [("a1", Peer, true), ("b2", Peer, true), ("c3", Peer, false), ("d4", Client, false)];
     let graph = Graph::new(&nodes).links(0, 1).serves(0, 2).serves(1, 2).serves(0, 3);
     let all = [Step::Up(0), Step::Up(1), Step::Up(2), Step::Up(3)];
     let watching = [Step::Watch(2), Step::Watch(3), Step::Want(2), Step::Want(3)];
     let setup = [&all[..], &watching[..]].concat();
-    explore(&graph, &setup, &[Step::Sub(2), Step::Token(2), Step::Unsub(2), Step::Untoken(2)]);
-    explore(&graph, &setup, &[Step::Sub(3), Step::Token(3), Step::Sub(1)]);
+    states +=
+        explore(&graph, &setup, &[Step::Sub(2), Step::Token(2), Step::Unsub(2), Step::Untoken(2)]);
+    states += explore(&graph, &setup, &[Step::Sub(3), Step::Token(3), Step::Sub(1)]);
     for link in [0, 1, 2] {
         let setup = [&setup[..], &[Step::Sub(2), Step::Token(3), Step::Sub(0)]].concat();
-        explore(&graph, &setup, &[Step::Down(link)]);
-        explore(&graph, &setup, &[Step::Down(link), Step::Up(link)]);
+        states += explore(&graph, &setup, &[Step::Down(link)]);
+        states += explore(&graph, &setup, &[Step::Down(link), Step::Up(link)]);
     }
     let setup = [&all[1..], &watching[..], &[Step::Sub(2), Step::Sub(3)]].concat();
-    explore(&graph, &setup, &[Step::Up(0), Step::Unsub(2)]);
+    states += explore(&graph, &setup, &[Step::Up(0), Step::Unsub(2)]);
+    assert!(states > 1_500, "{states} states");
 }
 
 /// A peer with clients and a fellow: no configuration, the declaration protocol alone.
@@ -130,19 +135,22 @@ fn a_peer_between_clients_and_a_fellow() {
     let setup = [Step::Up(0), Step::Up(1), Step::Up(2), Step::Watch(1), Step::Want(3)];
     let script =
         [Step::Want(1), Step::Sub(2), Step::Token(2), Step::Sub(3), Step::Unsub(2), Step::Down(2)];
-    explore(&graph, &setup, &script);
+    let states = explore(&graph, &setup, &script);
+    assert!(states > 3_500, "{states} states");
 }
 
 /// Two linked routers with a peer on both: the elected one announces it in their network.
 #[test]
 fn a_peer_on_two_routers() {
+    let mut states = 0;
     let nodes = [("a1", Router, false), ("b2", Router, false), ("c3", Peer, false)];
     let graph = Graph::new(&nodes).links(0, 1).links(0, 2).links(1, 2);
     let setup = [Step::Up(0), Step::Up(1), Step::Up(2), Step::Watch(2), Step::Watch(0)];
-    explore(&graph, &setup, &[Step::Sub(2), Step::Token(2), Step::Unsub(2)]);
-    explore(&graph, &setup, &[Step::Sub(0), Step::Token(1)]);
+    states += explore(&graph, &setup, &[Step::Sub(2), Step::Token(2), Step::Unsub(2)]);
+    states += explore(&graph, &setup, &[Step::Sub(0), Step::Token(1)]);
     let setup = [&setup[..], &[Step::Sub(2), Step::Sub(0), Step::Sub(1)]].concat();
     for link in [1, 2] {
-        explore(&graph, &setup, &[Step::Down(link)]);
+        states += explore(&graph, &setup, &[Step::Down(link)]);
     }
+    assert!(states > 200, "{states} states");
 }
