@@ -5,13 +5,13 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{
-    Declaration, Declare, Decode, Encode, Mapping, NetworkMessage, Qos, QueryTarget, QueryableInfo,
-    Reader, WhatAmI, WhatAmIMatcher, WireExpr, ZenohId,
+    Bound, Declaration, Declare, Decode, Encode, Mapping, NetworkMessage, Qos, QueryTarget,
+    QueryableInfo, Reader, WhatAmI, WhatAmIMatcher, WireExpr, ZenohId,
 };
 
 use crate::{
     DataRoute, Event, FaceId, FaceInit, Footprint, Kind, KindSet, Limits, LocalInterest,
-    LocalInterestMode, Outbox, QueryRequest, QueryScope, RouteExpr, Routing, RoutingConfig,
+    LocalInterestMode, Outbox, QueryRequest, QueryScope, RouteExpr, Routing, RoutingConfig, Side,
 };
 
 /// So small that a short input exceeds each of them.
@@ -81,7 +81,16 @@ impl World {
         let face = self.routing.next_face();
         // Every other peer is a member of the network.
         let mesh = face.0.is_multiple_of(2) && whatami != WhatAmI::Client;
-        let init = FaceInit { mesh, ..FaceInit::new(zid(1 + face.0 as u8 % 100), whatami) };
+        // Some are placed by configuration, on this side, on the other one, or on both.
+        let sides = [None, None, Some(Side::North), Some(Side::South(0)), Some(Side::South(1))];
+        let bounds = [None, Some(Bound::South), None, Some(Bound::North)];
+        let init = FaceInit {
+            mesh,
+            gateway: face.0.is_multiple_of(3),
+            own_side: sides[face.0 as usize % sides.len()],
+            remote_bound: bounds[face.0 as usize / 2 % bounds.len()],
+            ..FaceInit::new(zid(1 + face.0 as u8 % 100), whatami)
+        };
         if self.out.up.len() >= FACES_MAX || self.routing.admits(&init).is_err() {
             return;
         }
@@ -90,7 +99,8 @@ impl World {
         self.call(|routing, out| {
             routing.face_up(now_us, face, init, out).expect("it was admitted");
         });
-        assert_eq!(self.routing.neighbour(face), Some(init));
+        let known = self.routing.neighbour(face);
+        assert!(known.is_some_and(|it| (it.zid, it.whatami) == (init.zid, init.whatami)));
     }
 
     /// From here on nothing may be sent to the neighbour.
@@ -230,7 +240,7 @@ impl World {
         assert_eq!(footprint.faces, faces);
         assert_eq!(footprint.queries, self.out.queries.values().sum::<usize>());
         assert!(footprint.sourced <= faces * LIMITS.sourced_max);
-        assert!(footprint.nodes <= LIMITS.network_nodes_max + faces + 1);
+        assert!(footprint.nodes <= 3 * LIMITS.network_nodes_max + faces + 1);
         assert!(footprint.declarations <= faces * LIMITS.declarations_max + self.declared.len());
         assert!(footprint.interests <= faces * LIMITS.interests_max + self.wanted.len());
         assert!(footprint.open_interests <= footprint.interests, "{footprint:?}");
