@@ -90,9 +90,15 @@ fn everybody_hears_everybody(sim: &mut Sim, nodes: &[NodeRef]) {
         let after: u32 = queryables.iter().map(|it| sim.asked(*it)).sum();
         assert_eq!(after - before, nodes.len() as u32, "asked by {}", sim.name(*node));
     }
-    subs.into_iter().for_each(|sub| sim.unsubscribe(sub));
-    queryables.into_iter().for_each(|queryable| sim.undeclare_queryable(queryable));
-    tokens.into_iter().for_each(|token| sim.undeclare_token(token));
+    for sub in subs {
+        sim.unsubscribe(sub);
+    }
+    for queryable in queryables {
+        sim.undeclare_queryable(queryable);
+    }
+    for token in tokens {
+        sim.undeclare_token(token);
+    }
     sim.settle();
     for (node, watcher) in nodes.iter().zip(watchers) {
         assert!(sim.alive(watcher).is_empty(), "tokens at {}", sim.name(*node));
