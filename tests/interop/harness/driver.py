@@ -48,7 +48,7 @@ class Driver:
     # Requests
 
     def send(self, op, *, lane=0, **fields):
-        """Sends a request and returns a function that waits for its response.
+        """Sends a request and returns the `Response` to come, which is called to wait for it.
 
         Fields that are `None` are left out. Requests of one lane run in turn, those of different lanes side by side.
         """
@@ -66,13 +66,7 @@ class Driver:
         except (OSError, ValueError):
             self._handle_end()
 
-        def wait(timeout=WAIT_SECONDS):
-            answer = response.next(timeout)
-            if not answer["ok"]:
-                raise DriverError(answer["kind"], answer["error"])
-            return answer
-
-        return wait
+        return Response(response)
 
     def request(self, op, *, timeout=WAIT_SECONDS, **fields):
         """Sends a request and returns its response. Raises `DriverError` if the implementation refuses it."""
@@ -89,8 +83,8 @@ class Driver:
         endpoints = {"connect": list(connect), "listen": list(listen)}
         opening = self.send("open", mode=mode, config=config, stamp_hex=stamp and stamp.hex(), **endpoints)
 
-        def wait():
-            answer = opening()
+        def wait(timeout=WAIT_SECONDS):
+            answer = opening(timeout)
             return Session(self, answer["session"], answer["zid"])
 
         return wait
@@ -200,6 +194,23 @@ class Reference(Driver):
     def __init__(self, env=None):
         program = pathlib.Path(__file__).with_name("reference_driver.py")
         super().__init__([sys.executable, program], "reference", env)
+
+
+class Response:
+    """The response to a request in flight. Called, it waits for the response and returns it."""
+
+    def __init__(self, inbox):
+        self._inbox = inbox
+
+    def __call__(self, timeout=WAIT_SECONDS):
+        answer = self._inbox.next(timeout)
+        if not answer["ok"]:
+            raise DriverError(answer["kind"], answer["error"])
+        return answer
+
+    def has_come(self):
+        """Whether there is nothing to wait for: it has come, or the process has gone."""
+        return bool(self._inbox.items) or self._inbox.is_closed
 
 
 class Session:

@@ -38,6 +38,16 @@ class Inbox:
         with self._changed:
             return list(self._items)
 
+    def items_from(self, start):
+        """What has arrived so far but the first `start` items."""
+        with self._changed:
+            return self._items[start:]
+
+    @property
+    def is_closed(self):
+        with self._changed:
+            return self._closed is not None
+
     def wait(self, count, timeout=WAIT_SECONDS):
         """The first `count` items, as soon as there are as many. Does not consume them."""
         self._wait(lambda: len(self._items) >= count, timeout, f"{count} items")

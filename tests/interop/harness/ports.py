@@ -8,8 +8,8 @@ import socket
 # between the moment it is found free here and the moment it is listened on.
 _FIRST, _COUNT = 20_000, 12_000
 _candidates = itertools.cycle(range(_FIRST, _FIRST + _COUNT))
-# Two test runs at the same time start at different places.
-for _ in range(os.getpid() * 97 % _COUNT):
+# Two test runs at the same time start at different places, far apart even if their process ids are neighbours.
+for _ in range(os.getpid() * 4_999 % _COUNT):
     next(_candidates)
 
 

@@ -1,0 +1,124 @@
+"""Who hears whom in a network, and what of it the reference is known not to do (03 §4.4, §12, §13).
+
+A sample enters the network of routers at the publisher's *gates* and leaves it at the subscriber's. Of a router, and of
+a peer of Weft that is a member of the network (`routing/mesh`), the gate is the node itself; of another peer, the
+routers that it is linked to; of a client, the gates of the node that it is on.
+
+Rules excuse the reference. The first two hold only if the gates that they speak of are the reference's, and they excuse
+queries and tokens as well as samples.
+
+- **unlinked peers**: a router of the reference passes nothing between two peers of its own (scenario 6). Excused is a
+  loss between two peers without a link that have a gate of the reference in common.
+- **two gates**: a router of the reference passes what a peer on several routers publishes to its own neighbours, and
+  the elected gate passes it through the network as well (scenario 17). Excused are duplicates and losses where
+  the publisher or the subscriber has several gates, one of which is the reference's.
+- **own token**: a client of the reference hears of its own token from itself and again from the node that it is on (03 §3.5).
+"""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Hearing:
+    """What is expected of the samples of one node at another."""
+
+    reachable: bool
+    # The names of the rules that excuse a loss, or a duplicate.
+    loss: str = ""
+    duplicate: str = ""
+
+    @property
+    def certain(self):
+        """Nothing excuses a loss."""
+        return self.reachable and not self.loss
+
+
+class Network:
+    """A plan's nodes, of which only those in `up` run."""
+
+    def __init__(self, plan, up):
+        self.nodes = plan.nodes
+        self.up = set(up)
+        self._parts = self._connected_parts()
+
+    def links(self, index):
+        """The running nodes that a node is linked to, by its own dialing or theirs, clients left out."""
+        node = self.nodes[index]
+        found = {other for other in node.dials if other in self.up}
+        if node.mode == "client":
+            return found
+        for other in self.nodes:
+            if other.index in self.up and other.mode != "client" and index in other.dials:
+                found.add(other.index)
+        if self._finds_peers(node):
+            found |= {
+                other.index
+                for other in self.nodes
+                if other.index != index and other.index in self.up and self._finds_peers(other) and set(other.dials) & set(node.dials) & self.up
+            }
+        return found
+
+    def hearing(self, publisher, subscriber):
+        """What is expected at `subscriber` of what `publisher` puts."""
+        if publisher == subscriber or self._host(publisher) == self._host(subscriber):
+            return Hearing(self._host_is_up(publisher))
+        if not (self._host_is_up(publisher) and self._host_is_up(subscriber)):
+            return Hearing(False)
+        ours, theirs = self._gates(publisher), self._gates(subscriber)
+        linked = self._host(subscriber) in self.links(self._host(publisher))
+        parts = {self._parts[gate] for gate in ours} & {self._parts[gate] for gate in theirs}
+        if not (linked or parts):
+            return Hearing(False)
+        loss = duplicate = ""
+        if (len(ours) > 1 or len(theirs) > 1) and self._any_of_reference(ours | theirs):
+            loss = duplicate = "two gates"
+        elif not linked and self._is_plain_peer(publisher) and self._is_plain_peer(subscriber) and self._any_of_reference(ours & theirs):
+            loss = "unlinked peers"
+        return Hearing(True, loss, duplicate)
+
+    def hears_own_token_twice(self, index):
+        """Whether a query for tokens may bring the asker's own one twice."""
+        node = self.nodes[index]
+        return node.implementation == "reference" and (node.mode == "client" or len(self._gates(index)) > 1)
+
+    def _connected_parts(self):
+        """The number of the connected part of the network of routers that each of its nodes is in."""
+        parts = {}
+        for index in sorted(self.up):
+            reached = [index] if self._in_network(index) and index not in parts else []
+            while reached:
+                at = reached.pop()
+                parts[at] = index
+                reached += [other for other in self.links(at) if self._in_network(other) and other not in parts]
+        return parts
+
+    def _in_network(self, index):
+        return self.nodes[index].mode == "router" or self.nodes[index].mesh
+
+    @staticmethod
+    def _finds_peers(node):
+        return node.mode == "peer" and node.listens
+
+    def _host(self, index):
+        node = self.nodes[index]
+        return node.dials[0] if node.mode == "client" else index
+
+    def _host_is_up(self, index):
+        return index in self.up and self._host(index) in self.up
+
+    def _gates(self, index):
+        host = self._host(index)
+        dialed = set(self.nodes[host].dials) & self.up
+        if not self._in_network(host):
+            return dialed
+        if self.nodes[host].mode == "router":
+            return {host}
+        # For a router of the reference a member of the network that is a peer is a peer like any other.
+        foreign = {index for index in dialed if self.nodes[index].implementation == "reference"}
+        return foreign if dialed == foreign else {host, *foreign}
+
+    def _is_plain_peer(self, index):
+        return not self._in_network(self._host(index))
+
+    def _any_of_reference(self, indexes):
+        return any(self.nodes[index].implementation == "reference" for index in indexes)
