@@ -62,8 +62,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "interop",
-        arguments: "[PYTEST ARGS..]",
-        about: "tests against Eclipse Zenoh",
+        arguments: "[PYTEST ARGS..] | swarm [--topologies N] [--seed N] [--json] | weaknesses [--json]",
+        about: "tests against Eclipse Zenoh, random networks of both, the reference's weaknesses",
         run: interop::run,
     },
     Verb {

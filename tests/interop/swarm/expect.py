@@ -12,6 +12,10 @@ queries and tokens as well as samples.
 - **two gates**: a router of the reference passes what a peer on several routers publishes to its own neighbours, and
   the elected gate passes it through the network as well (scenario 17). Excused are duplicates and losses where
   the publisher or the subscriber has several gates, one of which is the reference's.
+- **quick return**: a router of the reference computes its trees every 100 ms at most, and declares to a neighbour again
+  if that was none of its children before. A neighbour that is lost and back in between hears nothing of what was declared
+  before. Excused are losses where the subscriber's declarations may have to pass that link, in that direction, after a
+  router was started again at once, or went on after it had been stopped.
 - **own token**: a client of the reference hears of its own token from itself and again from the node that it is on (03 §3.5).
 """
 
@@ -34,11 +38,12 @@ class Hearing:
 
 
 class Network:
-    """A plan's nodes, of which only those in `up` run."""
+    """A plan's nodes, of which only those in `up` run. `returned` are the nodes that were lost and back at once."""
 
-    def __init__(self, plan, up):
+    def __init__(self, plan, up, returned=()):
         self.nodes = plan.nodes
         self.up = set(up)
+        self._forgetful = {link for index in returned for link in self._forgetful_links(index)}
         self._parts = self._connected_parts()
 
     def links(self, index):
@@ -65,21 +70,56 @@ class Network:
         if not (self._host_is_up(publisher) and self._host_is_up(subscriber)):
             return Hearing(False)
         ours, theirs = self._gates(publisher), self._gates(subscriber)
-        linked = self._host(subscriber) in self.links(self._host(publisher))
+        both_peers = self._is_plain_peer(publisher) and self._is_plain_peer(subscriber)
+        linked = both_peers and self._host(subscriber) in self.links(self._host(publisher))
         parts = {self._parts[gate] for gate in ours} & {self._parts[gate] for gate in theirs}
         if not (linked or parts):
             return Hearing(False)
         loss = duplicate = ""
         if (len(ours) > 1 or len(theirs) > 1) and self._any_of_reference(ours | theirs):
             loss = duplicate = "two gates"
-        elif not linked and self._is_plain_peer(publisher) and self._is_plain_peer(subscriber) and self._any_of_reference(ours & theirs):
+        elif both_peers and not linked and self._any_of_reference(ours & theirs):
             loss = "unlinked peers"
+        elif not linked and any(self._may_forget(start, end, {start}) for start in theirs for end in ours):
+            loss = "quick return"
         return Hearing(True, loss, duplicate)
 
     def hears_own_token_twice(self, index):
         """Whether a query for tokens may bring the asker's own one twice."""
         node = self.nodes[index]
         return node.implementation == "reference" and (node.mode == "client" or len(self._gates(index)) > 1)
+
+    def _forgetful_links(self, index):
+        """The links between routers on which declarations may be missing, in their direction, after one was back at once."""
+        if self.nodes[index].mode != "router":
+            return set()
+        others = {other for other in range(len(self.nodes)) if self.nodes[other].mode == "router" and self._dial_each_other(index, other)}
+        links = {(index, other) for other in others} | {(other, index) for other in others}
+        return {link for link in links if self._any_of_reference(link[:1])}
+
+    def _dial_each_other(self, one, other):
+        return one in self.nodes[other].dials or other in self.nodes[one].dials
+
+    def _may_forget(self, start, end, passed):
+        """Whether there is a way through the network from one gate to another over a forgetful link."""
+        if not self._forgetful or start == end:
+            return False
+        for following in self.links(start) - passed:
+            if not self._in_network(following):
+                continue
+            rest = passed | {following}
+            if (start, following) in self._forgetful and (following == end or self._leads(following, end, rest)):
+                return True
+            if self._may_forget(following, end, rest):
+                return True
+        return False
+
+    def _leads(self, start, end, passed):
+        """Whether there is a way through the network that avoids what was passed."""
+        if start == end:
+            return True
+        following = {other for other in self.links(start) - passed if self._in_network(other)}
+        return any(self._leads(other, end, passed | {other}) for other in following)
 
     def _connected_parts(self):
         """The number of the connected part of the network of routers that each of its nodes is in."""

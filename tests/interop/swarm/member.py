@@ -136,6 +136,10 @@ class Log:
         self._update()
         return self._last.get(sender, -1) >= number
 
+    def __str__(self):
+        self._update()
+        return "; ".join(f"{name}: {numbers}" for name, numbers in sorted(self._numbers.items()))
+
     def _update(self):
         new = self._subscriber.inbox.items_from(self._read)
         self._read += len(new)

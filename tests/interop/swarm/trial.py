@@ -24,6 +24,8 @@ RECOVERY_SECONDS = 20.0
 # What each node publishes in a calm.
 _CALM_COUNT = 50
 _POLL_SECONDS = 0.02
+# Trees are computed anew up to 100 ms after the last change of a link, by each router of the reference on its own.
+_STABLE_SECONDS = 0.5
 _ROUND_SECONDS = 1.0
 
 
@@ -64,6 +66,8 @@ class Trial:
         locators = [free_locator() for _ in plan.nodes]
         self.members = [Member(node, locators) for node in plan.nodes]
         self._calms = []
+        # Nodes that were lost and back at once.
+        self._returned = set()
 
     def run(self):
         """Returns the outcome; whatever goes wrong is a failure in it."""
@@ -104,6 +108,8 @@ class Trial:
                 self._find_together(f"{member.node.name} was killed")
         if fault.missed:
             self._calm()
+        else:
+            self._returned.add(fault.node)
         with self._storm():
             member.spawn()
             member.start_opening(None if fault.same_zid else f"2{member.life:x}{member.node.zid[2:]}")()
@@ -120,6 +126,7 @@ class Trial:
                 time.sleep(fault.seconds)
         if fault.missed:
             self._calm()
+        self._returned.add(fault.node)
         with self._storm():
             member.resume()
             self._find_together(f"{member.node.name} went on")
@@ -156,25 +163,23 @@ class Trial:
         return [member for member in self.members if member.up]
 
     def _network(self):
-        return Network(self.plan, [member.node.index for member in self._running()])
+        return Network(self.plan, [member.node.index for member in self._running()], self._returned)
 
     def _find_together(self, what):
-        """Returns when all links are there and samples pass everywhere, twice in a row."""
+        """Returns when all links are there and samples pass everywhere, and it has stayed so for a while."""
         begun = time.monotonic()
         network = self._network()
         first = None
-        while True:
+        while first is None or time.monotonic() < first + _STABLE_SECONDS:
+            asked = time.monotonic()
             missing = self._missing_links(network) or self._unheard(network)
-            now = time.monotonic()
             if not missing:
-                if first is not None:
-                    break
-                first = now
+                first = first or asked
+            elif asked > begun + RECOVERY_SECONDS:
+                raise _Failed(f"{RECOVERY_SECONDS:.0f} s after {what}: {'; '.join(missing[:4])}")
             else:
                 first = None
-                if now > begun + RECOVERY_SECONDS:
-                    raise _Failed(f"{RECOVERY_SECONDS:.0f} s after {what}: {'; '.join(missing[:4])}")
-                time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
         self.outcome.recoveries.append(first - begun)
 
     def _missing_links(self, network):
