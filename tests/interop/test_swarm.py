@@ -114,6 +114,6 @@ def checked(nodes, log, listener=0):
     """A trial in which node 1 has published four samples, of which `listener` has heard what is in the log."""
     view = network(nodes)
     trial = Trial(Plan(0, "test", view.nodes, []))
-    trial._calms = [Calm(0, view, {(1, 0): range(4)}, {listener: log})]
+    trial.calms = [Calm(0, view, {(1, 0): range(4)}, {listener: log})]
     trial._check_samples()
     return trial

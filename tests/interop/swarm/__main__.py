@@ -31,7 +31,7 @@ def main(arguments):
             report(outcome, options)
     total = summary(outcomes, time.monotonic() - begun)
     print(json.dumps(total) if options.json else text_of(total), flush=True)
-    return 1 if total["failures"] else 0
+    return 1 if any(outcome.failures for outcome in outcomes) else 0
 
 
 def parse(arguments):

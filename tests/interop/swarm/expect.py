@@ -1,8 +1,9 @@
 """Who hears whom in a network, and what of it the reference is known not to do (03 §4.4, §12, §13).
 
-A sample enters the network of routers at the publisher's *gates* and leaves it at the subscriber's. Of a router, and of
-a peer of Weft that is a member of the network (`routing/mesh`), the gate is the node itself; of another peer, the
-routers that it is linked to; of a client, the gates of the node that it is on.
+A sample enters the network of routers at the publisher's *gates* and leaves it at the subscriber's. Of a router the gate
+is the router itself; of a peer, the routers that it is linked to; of a client, the gates of the node that it is on. A
+peer of Weft that is a member of the network (`routing/mesh`) is so for routers of Weft, with itself as a gate; for those
+of the reference it is a peer like any other.
 
 Rules excuse the reference. The first two hold only if the gates that they speak of are the reference's, and they excuse
 queries and tokens as well as samples.
@@ -70,7 +71,7 @@ class Network:
         if not (self._host_is_up(publisher) and self._host_is_up(subscriber)):
             return Hearing(False)
         ours, theirs = self._gates(publisher), self._gates(subscriber)
-        both_peers = self._is_plain_peer(publisher) and self._is_plain_peer(subscriber)
+        both_peers = self._is_on_peer(publisher) and self._is_on_peer(subscriber)
         linked = both_peers and self._host(subscriber) in self.links(self._host(publisher))
         parts = {self._parts[gate] for gate in ours} & {self._parts[gate] for gate in theirs}
         if not (linked or parts):
@@ -104,9 +105,7 @@ class Network:
         """Whether there is a way through the network from one gate to another over a forgetful link."""
         if not self._forgetful or start == end:
             return False
-        for following in self.links(start) - passed:
-            if not self._in_network(following):
-                continue
+        for following in self._network_links(start) - passed:
             rest = passed | {following}
             if (start, following) in self._forgetful and (following == end or self._leads(following, end, rest)):
                 return True
@@ -118,8 +117,7 @@ class Network:
         """Whether there is a way through the network that avoids what was passed."""
         if start == end:
             return True
-        following = {other for other in self.links(start) - passed if self._in_network(other)}
-        return any(self._leads(other, end, passed | {other}) for other in following)
+        return any(self._leads(other, end, passed | {other}) for other in self._network_links(start) - passed)
 
     def _connected_parts(self):
         """The number of the connected part of the network of routers that each of its nodes is in."""
@@ -129,11 +127,20 @@ class Network:
             while reached:
                 at = reached.pop()
                 parts[at] = index
-                reached += [other for other in self.links(at) if self._in_network(other) and other not in parts]
+                reached += self._network_links(at) - parts.keys()
         return parts
 
     def _in_network(self, index):
         return self.nodes[index].mode == "router" or self.nodes[index].mesh
+
+    def _network_links(self, index):
+        """The links of a member of the network to others: routers to all routers, peers to those of Weft."""
+        return {
+            other
+            for other in self.links(index)
+            if self._in_network(other)
+            and ({self.nodes[index].mode, self.nodes[other].mode} == {"router"} or not self._any_of_reference((index, other)))
+        }
 
     @staticmethod
     def _finds_peers(node):
@@ -153,12 +160,11 @@ class Network:
             return dialed
         if self.nodes[host].mode == "router":
             return {host}
-        # For a router of the reference a member of the network that is a peer is a peer like any other.
         foreign = {index for index in dialed if self.nodes[index].implementation == "reference"}
         return foreign if dialed == foreign else {host, *foreign}
 
-    def _is_plain_peer(self, index):
-        return not self._in_network(self._host(index))
+    def _is_on_peer(self, index):
+        return self.nodes[self._host(index)].mode == "peer"
 
     def _any_of_reference(self, indexes):
         return any(self.nodes[index].implementation == "reference" for index in indexes)

@@ -64,6 +64,16 @@ def random_plan(seed, implementations=("weft", "reference"), faults=True):
     return Plan(seed, shape, builder.nodes, builder.faults() if faults else [])
 
 
+def random_graph(seed, clients, peers):
+    """A random connected graph of three to five routers with clients and peers without listeners, and no faults."""
+    builder = _Builder(random.Random(seed), ("weft",))
+    builder.graph()
+    routers = len(builder.nodes)
+    for mode in ["client"] * clients + ["peer"] * peers:
+        builder.add(mode, [builder.rng.randrange(routers)])
+    return Plan(seed, "graph", builder.nodes, [])
+
+
 class _Builder:
     def __init__(self, rng, implementations):
         self.rng, self.implementations = rng, implementations

@@ -65,7 +65,7 @@ class Trial:
         self.outcome = Outcome(plan)
         locators = [free_locator() for _ in plan.nodes]
         self.members = [Member(node, locators) for node in plan.nodes]
-        self._calms = []
+        self.calms = []
         # Nodes that were lost and back at once.
         self._returned = set()
 
@@ -217,8 +217,8 @@ class Trial:
         """Nothing changes, and everything must come."""
         network, running = self._network(), self._running()
         windows = {member.sender: member.publish(_CALM_COUNT) for member in running}
-        calm = Calm(len(self._calms), network, windows, {member.node.index: member.log for member in running})
-        self._calms.append(calm)
+        calm = Calm(len(self.calms), network, windows, {member.node.index: member.log for member in running})
+        self.calms.append(calm)
         self._wait(lambda: all(member.sent_all() for member in running), START_SECONDS, "samples to be sent")
         certain = [
             (sender, listener)
@@ -236,21 +236,30 @@ class Trial:
         self._ask_everybody(network, running)
 
     def _ask_everybody(self, network, running):
-        """A query of each node is answered once by each, and each sees the tokens of those who run and no others."""
+        """A query of each node is answered once by each, and each sees the tokens of all."""
         asked = [(member, member.session.get("asked/**", target="all", consolidation="none", timeout_ms=10_000)) for member in running]
         for member, get in asked:
             replies = get.replies(START_SECONDS)
             if errors := [reply.error for reply in replies if reply.error is not None]:
                 self.outcome.failures.append(f"{self._when()}: the query of {member.node.name} ended with {errors}")
             self._check_names(member, network, [reply.sample.key for reply in replies if reply.error is None], "answers")
+        self._find_tokens(network, running)
+
+    def _find_tokens(self, network, running):
+        """Each sees the tokens of those who run and no others; what was withdrawn may take a moment."""
         expected = {f"alive/{index}/{life}" for index, life in (member.sender for member in running)}
         until = time.monotonic() + RECOVERY_SECONDS
         for member in running:
             while True:
-                keys = [sample.key for sample in member.session.liveliness_get("alive/**", timeout_ms=10_000).samples(START_SECONDS)]
-                if self._is_whole(member, network, keys) and set(keys) <= expected or time.monotonic() > until:
+                replies = member.session.liveliness_get("alive/**", timeout_ms=10_000).replies(START_SECONDS)
+                errors = [reply.error for reply in replies if reply.error is not None]
+                keys = [reply.sample.key for reply in replies if reply.error is None]
+                whole = self._is_whole(member, network, keys) and set(keys) <= expected and not errors
+                if whole or time.monotonic() > until:
                     break
                 time.sleep(_POLL_SECONDS)
+            if errors:
+                self.outcome.failures.append(f"{self._when()}: the token query of {member.node.name} ended with {errors}")
             self._check_names(member, network, keys, "tokens")
 
     def _is_whole(self, member, network, keys):
@@ -283,7 +292,7 @@ class Trial:
             self.outcome.failures.append(f"{self._when()}: {member.node.name} has {what} of nobody: {dict(counts)}")
 
     def _when(self):
-        return f"calm {len(self._calms) - 1}"
+        return f"calm {len(self.calms) - 1}"
 
     @staticmethod
     def _wait(satisfied, seconds, what):
@@ -300,7 +309,7 @@ class Trial:
         certain = set()
         excusable = set()
         calm_numbers = collections.defaultdict(set)
-        for calm in self._calms:
+        for calm in self.calms:
             for sender, numbers in calm.windows.items():
                 calm_numbers[sender].update(numbers)
                 for index, log in calm.logs.items():
@@ -313,7 +322,7 @@ class Trial:
         outcome.pairs, outcome.excusable = len(certain), len(excusable - certain)
         for member in self.members:
             for log in member.logs:
-                for sender in {other_sender for calm in self._calms for other_sender in calm.windows}:
+                for sender in {other_sender for calm in self.calms for other_sender in calm.windows}:
                     stormy = [number for number in log.numbers(sender) if number not in calm_numbers[sender]]
                     outcome.samples += len(stormy)
                     outcome.storm_repeated += len(stormy) - len(set(stormy))
