@@ -11,8 +11,9 @@ queries and tokens as well as samples.
 - **unlinked peers**: a router of the reference passes nothing between two peers of its own (scenario 6). Excused is a
   loss between two peers without a link that have a gate of the reference in common.
 - **two gates**: a router of the reference passes what a peer on several routers publishes to its own neighbours, and
-  the elected gate passes it through the network as well (scenario 17). Excused are duplicates and losses where
-  the publisher or the subscriber has several gates, one of which is the reference's.
+  the elected gate passes it through the network as well (scenario 17). When the elected one is gone, another does not
+  declare the peer's tokens in its stead. Excused are duplicates and losses where the publisher or the subscriber has
+  several gates, one of which is the reference's, whether it runs or not.
 - **quick return**: a router of the reference computes its trees every 100 ms at most, and declares to a neighbour again
   if that was none of its children before. A neighbour that is lost and back in between hears nothing of what was declared
   before. Excused are losses where the subscriber's declarations may have to pass that link, in that direction, after a
@@ -77,7 +78,7 @@ class Network:
         if not (linked or parts):
             return Hearing(False)
         loss = duplicate = ""
-        if (len(ours) > 1 or len(theirs) > 1) and self._any_of_reference(ours | theirs):
+        if any(self._has_two_gates(index) for index in (publisher, subscriber)):
             loss = duplicate = "two gates"
         elif both_peers and not linked and self._any_of_reference(ours & theirs):
             loss = "unlinked peers"
@@ -88,7 +89,11 @@ class Network:
     def hears_own_token_twice(self, index):
         """Whether a query for tokens may bring the asker's own one twice."""
         node = self.nodes[index]
-        return node.implementation == "reference" and (node.mode == "client" or len(self._gates(index)) > 1)
+        return node.implementation == "reference" and (node.mode == "client" or self._has_two_gates(index))
+
+    def _has_two_gates(self, index):
+        gates = self._configured_gates(index)
+        return len(gates) > 1 and self._any_of_reference(gates)
 
     def _forgetful_links(self, index):
         """The links between routers on which declarations may be missing, in their direction, after one was back at once."""
@@ -154,8 +159,12 @@ class Network:
         return index in self.up and self._host(index) in self.up
 
     def _gates(self, index):
+        return self._configured_gates(index) & self.up
+
+    def _configured_gates(self, index):
+        """The gates if everybody runs."""
         host = self._host(index)
-        dialed = set(self.nodes[host].dials) & self.up
+        dialed = set(self.nodes[host].dials)
         if not self._in_network(host):
             return dialed
         if self.nodes[host].mode == "router":
