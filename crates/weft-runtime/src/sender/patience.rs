@@ -128,6 +128,9 @@ pub(super) const fn bit(priority: Priority) -> u8 {
 /// One that may be dropped, or may wait elsewhere, has a fixed time, and none while its priority is
 /// congested. One that blocks waits until the neighbour has taken nothing at all for the time that
 /// is configured: a message behind a long one on a slow link is no reason to close the transport.
+/// It waits that long once more if something has come from the neighbour meanwhile, a keep-alive at
+/// least: such a neighbour may be waiting for another one itself, whose time has begun just before,
+/// and is not to blame. One that is stopped or cut off says nothing.
 struct Patience<'a> {
     sender: &'a Arc<Sender>,
     /// The bit of its priority.
@@ -136,6 +139,8 @@ struct Patience<'a> {
     deadline: Instant,
     /// What the neighbour had taken when the deadline was set.
     progress: Option<u64>,
+    /// What had come from the neighbour by then; nothing if it has been given its second time.
+    heard: Option<u64>,
     relieved: bool,
     interruption: Interruption,
 }
@@ -148,6 +153,7 @@ impl<'a> Patience<'a> {
             blocks: qos.congestion == CongestionControl::Block,
             deadline: Instant::now() + drop,
             progress: None,
+            heard: None,
             relieved: false,
             interruption: Interruption::new(),
         }
@@ -166,7 +172,11 @@ impl<'a> Patience<'a> {
         }
         if self.blocks && self.progress != Some(state.progress) {
             self.progress = Some(state.progress);
+            self.heard = Some(self.sender.received.load(Ordering::Relaxed));
             self.deadline = Instant::now() + self.sender.waits.block;
+        }
+        if Instant::now() >= self.deadline && self.speaks_meanwhile() {
+            self.deadline += self.sender.waits.block;
         }
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -188,5 +198,11 @@ impl<'a> Patience<'a> {
             return (self.sender.lock(), if interrupted { Wait::Interrupted } else { Wait::Room });
         }
         (state, Wait::Room)
+    }
+
+    /// Whether something has come from the neighbour since the deadline was set; once.
+    fn speaks_meanwhile(&mut self) -> bool {
+        let heard = self.heard.take();
+        heard.is_some_and(|heard| heard != self.sender.received.load(Ordering::Relaxed))
     }
 }
