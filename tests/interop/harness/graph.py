@@ -12,12 +12,12 @@ class Graph:
         self.driver, self.new_locator = driver, new_locator
         self.nodes = []
 
-    def router(self, implementation, connect=()):
-        return self.listening(implementation, "router", connect)
+    def router(self, implementation, connect=(), listen=None, config=None):
+        return self.listening(implementation, "router", connect, listen, config)
 
-    def listening(self, implementation, mode, connect=(), config=None):
+    def listening(self, implementation, mode, connect=(), listen=None, config=None):
         """A node, and where it can be reached."""
-        listen = self.new_locator()
+        listen = listen or self.new_locator()
         session = self.driver(implementation).open(mode, connect=connect, listen=[listen], config=config)
         self.nodes.append(session)
         return session, listen
