@@ -291,8 +291,9 @@ impl Network {
             .collect();
         let Some((ix, is_new)) = self.node(zid) else { return };
         let node = self.nodes[ix.index()].as_mut().expect("it has a number");
-        if node.hosted && is_leaf(&links) {
-            // Another gateway has announced it, and was further in counting.
+        if node.hosted && (is_leaf(&links) || links.is_empty()) {
+            // Another gateway has announced it, and was further in counting; or does so no more, and
+            // knows of it by the links of this one only.
             if claim(state.sn, &links) > claim(node.sn, &node.links) {
                 node.sn = state.sn + 1;
                 news.new.insert(ix);

@@ -245,6 +245,31 @@ fn a_served_peer_is_a_node_of_the_network_under_its_own_name() {
     assert_eq!(bench.routing.network(Region::North).len(), 2);
 }
 
+/// A router that announced the peer until it met this one knows it as a name without links, and says so.
+#[test]
+fn a_peer_is_announced_on_when_another_one_has_ceased_to() {
+    let mut bench = Bench::with(Router, |config| config.gossip.enabled = true);
+    let b = bench.member("b2", Router, false);
+    bench.states(b, &[(0, "b2", 5, &[1]), (1, "a1", 0, &[])]);
+    let peer = bench.member("d4", Peer, false);
+    let mut states = Vec::from([LinkState { zid: Some(zid("d4")), sn: 2, ..LinkState::default() }]);
+    states[0].whatami = Some(Peer);
+    states[0].links.push(1);
+    states.push(LinkState { psid: 1, zid: Some(zid("a1")), gateway: true, ..LinkState::default() });
+    let body = LinkStateList(states).to_vec();
+    bench.receive(peer, &NetworkMessage::Oam(Oam::link_states(&body)));
+    bench.states(b, &[(0, "b2", 6, &[1])]);
+    bench.advance(1_000_000);
+    bench.sourced(b, 0, Kind::Subscriber, "s");
+    for sn in [0, 1_000] {
+        bench.states(b, &[(2, "d4", sn, &[])]);
+        bench.advance(1_000_000);
+        assert_eq!(bench.hops(peer, 0, "s"), [(b.0, 2)], "with {sn}");
+    }
+    bench.departure(peer);
+    assert_eq!(bench.routing.network(Region::North).len(), 2);
+}
+
 /// A state without number does not make a member, however many links it has.
 #[test]
 fn a_peer_whose_links_a_liar_has_invented_is_announced_all_the_same() {
