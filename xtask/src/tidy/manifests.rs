@@ -72,10 +72,10 @@ fn arrows(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What a crate without I/O may have from outside all the same: an algorithm in safe code without
-/// `std`, and nothing that comes with it.
+/// What a crate without I/O may have from outside all the same: an algorithm that needs neither I/O nor
+/// `std`.
 const ALGORITHMS: &[(&str, &str)] =
-    &[("weft-transport", "lz4_flex"), ("weft-routing", "siphasher")];
+    &[("weft-transport", "lz4_flex"), ("weft-routing", "siphasher"), ("weft-routing", "hashbrown")];
 
 fn sans_io_has_no_dependencies(tree: &Tree) -> Vec<Finding> {
     let manifests = manifests(tree)
