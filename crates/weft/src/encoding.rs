@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_type_is_small() {
-        assert_eq!(size_of::<Encoding>(), 24);
+        assert_eq!(size_of::<Encoding>(), 16);
     }
 
     proptest! {
