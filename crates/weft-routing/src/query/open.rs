@@ -11,9 +11,11 @@ use hashbrown::HashMap;
 use super::PendingReply;
 use crate::face::FaceId;
 
-/// How long after a look at all deadlines the next one is at the earliest: so late may a query time
-/// out while others do.
-const LOOK_PERIOD_US: u64 = 4_000;
+/// How long after a look at all deadlines the next one is at the earliest, in microseconds: so late may a
+/// query time out while others do.
+const LOOK_PERIOD_US: u64 = 1_000;
+/// Of very many branches, a microsecond's worth of that for so many: a twentieth of a processor at most.
+const BRANCHES_PER_US: u64 = 16;
 /// Places for queries that are kept when none is open.
 const SLOTS_KEPT: usize = 1024;
 
@@ -160,7 +162,8 @@ impl Queries {
                 earliest_us = Some(before.min(branch.deadline_us));
             }
         }
-        self.earliest_us = earliest_us.map(|at_us: u64| at_us.max(now_us + LOOK_PERIOD_US));
+        let pause_us = LOOK_PERIOD_US.max(self.branches.len() as u64 / BRANCHES_PER_US);
+        self.earliest_us = earliest_us.map(|at_us: u64| at_us.max(now_us + pause_us));
         due.sort_unstable();
         due.into_iter().map(|(_, id)| id).collect()
     }
