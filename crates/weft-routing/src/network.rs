@@ -64,6 +64,8 @@ struct Node {
     face: Option<FaceId>,
     /// It is no member, and this node announces it.
     hosted: bool,
+    /// What another node has announced of it meanwhile: that node may not say so again.
+    rival: Option<(u64, BTreeMap<ZenohId, u16>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +116,7 @@ impl Network {
             gateway: config.gateway,
             face: None,
             hosted: false,
+            rival: None,
         };
         Self {
             sn: config.gossip.first_sn,
@@ -294,6 +297,11 @@ impl Network {
         if node.hosted && (is_leaf(&links) || links.is_empty()) {
             // Another gateway has announced it, and was further in counting; or does so no more, and
             // knows of it by the links of this one only.
+            let latest = node.rival.as_ref().map(|(sn, links)| claim(*sn, links));
+            if latest.is_none_or(|latest| claim(state.sn, &links) > latest) {
+                let rival = !links.is_empty() && !links.contains_key(&self.config.zid);
+                node.rival = rival.then(|| (state.sn, links.clone()));
+            }
             if claim(state.sn, &links) > claim(node.sn, &node.links) {
                 node.sn = state.sn + 1;
                 news.new.insert(ix);
@@ -357,6 +365,7 @@ impl Network {
             gateway: false,
             face: None,
             hosted: false,
+            rival: None,
         };
         if free == self.nodes.len() {
             self.nodes.push(Some(node));

@@ -42,10 +42,12 @@ impl Network {
     pub(crate) fn unhost(&mut self, node: NodeIx, out: &mut dyn Outbox) -> Changes {
         let hosted = self.nodes.get_mut(node.index()).and_then(Option::as_mut);
         let Some(gone) = hosted.filter(|node| node.hosted) else { return Changes::default() };
-        // Whoever announces it next is believed.
         gone.hosted = false;
-        gone.sn = 0;
-        self.link_count -= 1 + core::mem::take(&mut gone.links).len();
+        // Whoever announces it, or announces it next, is believed.
+        let (sn, links) = gone.rival.take().unwrap_or_default();
+        gone.sn = sn;
+        self.link_count += links.len();
+        self.link_count -= 1 + core::mem::replace(&mut gone.links, links).len();
         let zid = gone.zid;
         self.own().links.remove(&zid);
         self.sn += 1;
