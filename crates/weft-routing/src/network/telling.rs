@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 use weft_wire::{LinkState, WhatAmI, ZenohId};
 
+use super::hosting::is_leaf;
 use super::{Network, News, NodeIx};
 use crate::face::FaceId;
 use crate::message::send_link_states;
@@ -28,14 +29,18 @@ impl Network {
     }
 
     /// Whether a neighbour hears of the changes of `node` from that one itself. What others say about
-    /// a neighbour it has to hear, to be able to contradict.
+    /// a neighbour it has to hear, to be able to contradict. Who is announced by another node has no links
+    /// of its own in this network.
     pub(super) fn hears(&self, neighbour: ZenohId, node: NodeIx) -> bool {
         let Some(node) = &self.nodes[node.index()] else { return true };
         node.zid != neighbour
             && node.links.contains_key(&neighbour)
+            && !is_leaf(&node.links)
             && self.by_zid.get(&neighbour).is_some_and(|ix| {
                 let other = self.nodes[ix.index()].as_ref();
-                other.is_some_and(|other| other.links.contains_key(&node.zid))
+                other.is_some_and(|other| {
+                    other.links.contains_key(&node.zid) && !is_leaf(&other.links)
+                })
             })
     }
 
