@@ -3,8 +3,11 @@
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use weft::config::ConfigErrorKind;
 use weft::{Error, ErrorKind};
+
+use crate::gil::call1;
 
 create_exception!(
     weft,
@@ -15,16 +18,22 @@ create_exception!(
 );
 
 /// An error with its three attributes.
+///
+/// The exception is made at once: PyO3 makes one that it was only told of by letting go of the GIL and attaching
+/// anew, which is not possible in a thread that the interpreter's exit has overtaken.
 pub(crate) fn zerror(kind: &str, text: &str, detail: Option<&str>, hint: Option<&str>) -> PyErr {
-    let error = ZError::new_err(text.to_owned());
-    Python::attach(|py| {
-        let value = error.value(py);
+    let made = Python::try_attach(|py| -> PyResult<PyErr> {
+        let value = call1(py.get_type::<ZError>().as_any(), PyString::new(py, text).as_any())?;
         for (name, value_of) in [("kind", Some(kind)), ("detail", detail), ("hint", hint)] {
-            // The exception has a dictionary: only running out of memory can fail here.
-            let _ = value.setattr(name, value_of);
+            value.setattr(name, value_of)?;
         }
+        Ok(PyErr::from_value(value))
     });
-    error
+    match made {
+        Some(made) => made.unwrap_or_else(|failure| failure),
+        // The interpreter is gone: nobody will look at the attributes.
+        None => ZError::new_err(text.to_owned()),
+    }
 }
 
 /// A short error of this crate.

@@ -145,6 +145,7 @@ BUSY = {
         forever(lambda: session.get("a", lambda reply: time.sleep(0.0001), timeout=1), 2)
     """,
     "open": "forever(lambda: weft.open(config()).close(), 3)",
+    "errors": "session.close(); forever(lambda: session.put('a', b'x'), 4)",
     "callbacks": """
         ss = [session.declare_subscriber("a", lambda sample: time.sleep(0.0001)) for _ in range(4)]
         forever(lambda: session.put("a", b"x"), 1)
