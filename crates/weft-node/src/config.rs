@@ -8,7 +8,7 @@ use weft_intercept::RuleSet;
 use weft_transport::{CookieKey, HandshakeConfig, RxLimits};
 use weft_wire::{Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
-use crate::{Gateway, GossipConfig, Limits, PathComputation, ShortestPaths};
+use crate::{Aggregation, Gateway, GossipConfig, Limits, PathComputation, ShortestPaths};
 
 /// Configuration of a [`Node`](crate::Node), with everything resolved for its mode.
 #[derive(Clone, Debug)]
@@ -64,6 +64,8 @@ pub struct NodeConfig {
     pub weights: BTreeMap<ZenohId, u16>,
     /// How the trees of a network are computed.
     pub computation: Arc<dyn PathComputation>,
+    /// Expressions that are declared instead of what they include.
+    pub aggregation: Aggregation,
     /// Whom to dial of those that gossip tells of.
     pub gossip_autoconnect: AutoConnect,
     /// How long an upstream neighbour may take to answer an interest, in microseconds.
@@ -243,6 +245,7 @@ impl NodeConfig {
             },
             weights: BTreeMap::new(),
             computation: Arc::new(ShortestPaths),
+            aggregation: Aggregation::default(),
             gossip_autoconnect: autoconnect,
             interests_timeout_us: 10_000_000,
             queries_timeout_us: 10_000_000,

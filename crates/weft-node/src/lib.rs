@@ -65,7 +65,7 @@ pub use weft_intercept::{
     DropCounts, Flow, GateView, LinkFacts, LinkProtocol, PushGate, RuleSet, TransportFacts,
 };
 pub use weft_routing::{
-    DEFAULT_WEIGHT, DataRoute, Edge, Entity, Explanation, FaceId, FaceView, Footprint,
+    Aggregation, DEFAULT_WEIGHT, DataRoute, Edge, Entity, Explanation, FaceId, FaceView, Footprint,
     GossipConfig, Graph, Hop, Kind, LatencyWeighted, Limits, LinkWeights, NodeIx, NodeView, Owner,
     PathComputation, Paths, PendingReply, Piece, QueryRequest, QueryScope, Reason, Region,
     RegionGraph, ResolveError, Rest, RouteExpr, Routing, ShortestPaths, Side, Validity,

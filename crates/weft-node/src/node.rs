@@ -61,6 +61,7 @@ impl Node {
             gossip: config.gossip.clone(),
             weights: config.weights.clone(),
             computation: config.computation.clone(),
+            aggregation: config.aggregation.clone(),
             hash_seed: config.hash_seed,
         });
         let responder = Responder::new(config.handshake.clone(), config.cookie_key.clone())

@@ -129,7 +129,8 @@ impl Routing {
             .filter(|other| *other != face && self.faces[other].upstream)
             .collect();
         for neighbour in upstream {
-            if let Some(ask) = self.ask(neighbour, spec.clone(), (face, id), false, out) {
+            let asked = self.asked_as(face, spec);
+            if let Some(ask) = self.ask(neighbour, asked, (face, id), false, out) {
                 self.wait_for(face, id, neighbour, ask);
             }
         }
@@ -204,6 +205,7 @@ impl Routing {
         spec: &AskSpec,
         out: &mut dyn Outbox,
     ) {
+        let spec = &self.asked_as(face, spec);
         let mut released = false;
         for neighbour in &self.pushed {
             let Some(upstream) = self.faces.get_mut(neighbour) else { continue };
@@ -240,7 +242,7 @@ impl Routing {
             .filter(|face| face.region != Region::North)
             .flat_map(|face| face.interests.iter().map(|(id, interest)| (face.id, *id, interest)))
             .filter(|(_, _, interest)| interest.future)
-            .map(|(face, id, interest)| (interest.spec(), (face, id)))
+            .map(|(face, id, interest)| (self.asked_as(face, &interest.spec()), (face, id)))
             .collect();
         for (spec, asker) in wanted {
             self.ask(neighbour, spec, asker, true, out);

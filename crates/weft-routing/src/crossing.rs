@@ -151,7 +151,7 @@ impl Routing {
     fn host(&mut self, now_us: u64, id: FaceId, out: &mut dyn Outbox) {
         let Some(face) = self.faces.get_mut(&id) else { return };
         let Some(network) = self.networks.get_mut(&Region::North) else { return };
-        let Some((node, changes)) = network.host(face.zid, face.whatami, out) else { return };
+        let Some((node, changes)) = network.host(face.zid, face.whatami) else { return };
         face.crossing = Crossing::Hosted(node);
         self.network_changed(now_us, Region::North, changes, out);
         self.relink(id, out);
@@ -168,7 +168,7 @@ impl Routing {
         if let Crossing::Hosted(node) = before
             && let Some(network) = self.networks.get_mut(&Region::North)
         {
-            let changes = network.unhost(node, out);
+            let changes = network.unhost(node);
             debug_assert!(self.faces.get(&id).is_none_or(|face| face.crossing != before));
             self.network_changed(now_us, Region::North, changes, out);
         }

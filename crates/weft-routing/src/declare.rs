@@ -11,6 +11,7 @@ use crate::asked::Answer;
 use crate::entity::{Entry, Kind, Owner};
 use crate::expr::ResolveError;
 use crate::face::FaceId;
+use crate::few::Few;
 use crate::limits::{SAME_KEY_MAX, Violation, key_memory};
 use crate::outbox::{Event, Outbox};
 use crate::routing::Routing;
@@ -309,19 +310,13 @@ impl Routing {
             return Added::Conflict;
         }
         let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
-        let declarations = entry.owners.entry(Owner::Face(face)).or_default();
-        let added = match declarations.iter_mut().find(|(other, _)| *other == id) {
-            Some((_, known)) if *known == info => return Added::Known,
-            Some((_, known)) => {
-                *known = info;
-                Added::Updated
-            }
-            None => {
-                declarations.push((id, info));
-                Added::New
-            }
+        let declarations = entry.owners.get_or_insert_with(Owner::Face(face), Few::default);
+        let added = match declarations.insert(id, info) {
+            Some(known) if known == info => return Added::Known,
+            Some(_) => Added::Updated,
+            None => Added::New,
         };
-        self.owners_changed(kind, key);
+        self.owners_changed(kind, key, Owner::Face(face));
         added
     }
 
@@ -331,16 +326,17 @@ impl Routing {
         if let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke())
             && let Some(declarations) = entry.owners.get_mut(&Owner::Face(face))
         {
-            declarations.retain(|(other, _)| *other != id);
+            declarations.remove(&id);
             if declarations.is_empty() {
                 entry.owners.remove(&Owner::Face(face));
             }
         }
-        self.owners_changed(kind, &key);
+        self.owners_changed(kind, &key, Owner::Face(face));
         Some(key)
     }
 
-    pub(crate) fn owners_changed(&mut self, kind: Kind, key: &KeyExpr) {
+    pub(crate) fn owners_changed(&mut self, kind: Kind, key: &KeyExpr, owner: Owner) {
+        self.note_covered(kind, key, owner);
         if kind == Kind::Subscriber {
             self.watch.invalidate(key);
         }
@@ -368,7 +364,7 @@ impl Routing {
                 if let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke()) {
                     entry.owners.remove(&Owner::Face(face));
                 }
-                self.owners_changed(kind, &key);
+                self.owners_changed(kind, &key, Owner::Face(face));
                 self.sync(kind, &key, out);
             }
         }
@@ -390,7 +386,7 @@ impl Routing {
                 *owner != Owner::LOCAL
                     && (!complete
                         || owned.includes(key.as_ke())
-                            && declarations.iter().any(|(_, info)| info.complete))
+                            && declarations.values().any(|info| info.complete))
             });
         });
         found

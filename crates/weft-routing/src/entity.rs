@@ -1,10 +1,9 @@
 //! The three declared kinds, and who owns what: one table for all of them.
 
-use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use weft_wire::{InterestOptions, QueryableInfo};
 
 use crate::face::{FaceId, Region};
+use crate::few::Few;
 use crate::network::NodeIx;
 
 /// Who owns what is declared, or sends what is routed.
@@ -97,9 +96,9 @@ pub(crate) struct Told {
 pub(crate) struct Entry {
     /// Per owner, each of its declarations of this key. Those of a node of a network have the number
     /// of the face through which they came for an id.
-    pub(crate) owners: BTreeMap<Owner, Vec<(u32, QueryableInfo)>>,
+    pub(crate) owners: Few<Owner, Few<u32, QueryableInfo>>,
     /// Who was told, and on whose behalf: of a node of the neighbour's network, or of this node.
-    pub(crate) told: BTreeMap<(FaceId, NodeIx), Told>,
+    pub(crate) told: Few<(FaceId, NodeIx), Told>,
 }
 
 impl Entry {
@@ -112,8 +111,8 @@ impl Entry {
         self.owners
             .iter()
             .filter(|(owner, _)| admits(**owner))
-            .flat_map(|(_, declarations)| declarations)
-            .map(|(_, info)| *info)
+            .flat_map(|(_, declarations)| declarations.values())
+            .copied()
             .reduce(merge)
     }
 }

@@ -151,6 +151,11 @@ impl ExprTables {
         Some(id)
     }
 
+    /// Ids that this node has allocated.
+    pub(crate) fn allocated(&self) -> usize {
+        self.tx.by_id.len()
+    }
+
     /// Ids in both tables.
     pub(crate) fn len(&self) -> usize {
         self.rx.by_id.len() + self.tx.by_id.len()

@@ -26,12 +26,14 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod aggregation;
 mod asked;
 mod crossing;
 mod declare;
 mod entity;
 mod expr;
 mod face;
+mod few;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzz_bodies;
@@ -46,10 +48,12 @@ mod query;
 mod resend;
 mod route;
 mod routing;
+mod schedule;
 mod sourced;
 mod tell;
 mod view;
 
+pub use aggregation::Aggregation;
 pub use entity::{Kind, KindSet, Owner};
 pub use expr::{ResolveError, RouteExpr};
 pub use face::{FaceId, FaceInit, RefusedFace, Region, Side};
@@ -62,7 +66,7 @@ pub use network::{
 };
 pub use outbox::{Event, Outbox};
 pub use query::{PendingReply, QueryHop, QueryPlan, QueryRequest, QueryScope};
-pub use resend::{RESEND, RESENT};
+pub use resend::{OFFER, RESEND, RESENT};
 pub use route::{DataRoute, Hop, Validity};
 pub use routing::{Footprint, Routing, RoutingConfig};
 pub use view::{Entity, Explanation, FaceView, LinkWeights, Piece, Reason, RegionGraph, Rest};

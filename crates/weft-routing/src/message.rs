@@ -111,8 +111,20 @@ pub(crate) const fn interest(
     })
 }
 
-/// The expression for a declaration or interest about `key`: towards nodes to which this one
-/// declares freely, its non-wild prefix is given a number first (02 §2 rule 8).
+/// Expressions up to which a neighbour is given numbers for what is declared. There are 65,535 of them
+/// for ever; the rest is for what is published, whose samples are shorter by that.
+const NAMED_DECLARATIONS_MAX: usize = 4096;
+
+/// The expression for a declaration about `key`: as [`named`], while there are plenty of numbers.
+pub(crate) fn named_once(face: &mut Face, key: &KeyExpr, out: &mut dyn Outbox) -> RouteExpr {
+    if face.exprs.allocated() < NAMED_DECLARATIONS_MAX {
+        return named(face, key, out);
+    }
+    face.exprs.best(key)
+}
+
+/// The expression for what is sent or asked on `key`: towards nodes to which this one declares freely,
+/// its non-wild prefix is given a number first (02 §2 rule 8).
 pub(crate) fn named(face: &mut Face, key: &KeyExpr, out: &mut dyn Outbox) -> RouteExpr {
     let prefix = key.non_wild_prefix();
     if face.region == Region::North

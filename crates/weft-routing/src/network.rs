@@ -29,10 +29,10 @@ pub use trees::NodeView;
 pub(crate) use paths::Tree;
 
 use self::hosting::{claim, is_leaf};
+use self::telling::Owed;
 use crate::face::{FaceId, FaceInit};
 use crate::gossip::GossipConfig;
 use crate::limits::{Limits, Violation};
-use crate::message::send_link_states;
 use crate::outbox::Outbox;
 
 /// Sequence numbers from here on are no clock's: whoever sends one lies.
@@ -74,6 +74,8 @@ struct Link {
     whatami: WhatAmI,
     /// The neighbour's numbers.
     psids: BTreeMap<u16, ZenohId>,
+    /// What it has not been told yet.
+    owed: Owed,
 }
 
 /// What a link state, or a link that comes or goes, changed.
@@ -133,10 +135,10 @@ impl Network {
     }
 
     /// This node can be reached at other addresses than before.
-    pub(crate) fn set_locators(&mut self, locators: &[Locator], out: &mut dyn Outbox) {
+    pub(crate) fn set_locators(&mut self, locators: &[Locator]) {
         self.config.gossip.locators = locators.to_vec();
         self.sn += 1;
-        self.announce_self(None, &[], out);
+        self.announce_self(None, None);
     }
 
     /// A neighbour has joined, or has been joined.
@@ -150,23 +152,20 @@ impl Network {
         let known = self.nodes[node.index()].as_mut().expect("it has a number");
         known.face = Some(face);
         known.whatami = Some(init.whatami);
-        let link = Link { zid: init.zid, whatami: init.whatami, psids: BTreeMap::new() };
-        self.links.insert(face, link);
+        let (psids, owed) = (BTreeMap::new(), Owed::default());
+        self.links.insert(face, Link { zid: init.zid, whatami: init.whatami, psids, owed });
         let weight = self.weight_to(init.zid, None);
         self.own().links.insert(init.zid, weight);
         self.link_count += 1;
         self.sn += 1;
-        let introduced = if is_new { &[node][..] } else { &[] };
-        self.announce_self(Some(face), introduced, out);
-        let whole: Vec<NodeIx> = self.numbers().collect();
-        let states = whole.into_iter().map(|node| self.state(node, true, face)).collect();
-        send_link_states(face, states, out);
+        self.announce_self(Some(face), is_new.then_some(node));
+        self.tell_all(face, out);
         self.graph_changed();
         Changes { graph: true, ..Changes::default() }
     }
 
     /// A neighbour is gone, or at least the way to it.
-    pub(crate) fn link_down(&mut self, face: FaceId, out: &mut dyn Outbox) -> Changes {
+    pub(crate) fn link_down(&mut self, face: FaceId) -> Changes {
         let Some(link) = self.links.remove(&face) else { return Changes::default() };
         if let Some(node) = self.by_zid.get(&link.zid).copied()
             && let Some(node) = self.nodes[node.index()].as_mut()
@@ -178,24 +177,19 @@ impl Network {
         self.sn += 1;
         self.graph_changed();
         let removed = self.detach();
-        self.announce_self(None, &[], out);
+        self.announce_self(None, None);
         Changes { removed, graph: true, ..Changes::default() }
     }
 
     /// A round trip on the link to a neighbour was measured.
-    pub(crate) fn measured(
-        &mut self,
-        face: FaceId,
-        round_trip_us: u64,
-        out: &mut dyn Outbox,
-    ) -> bool {
+    pub(crate) fn measured(&mut self, face: FaceId, round_trip_us: u64) -> bool {
         let Some(zid) = self.links.get(&face).map(|link| link.zid) else { return false };
         let weight = self.weight_to(zid, Some(round_trip_us));
         if self.own().links.insert(zid, weight) == Some(weight) {
             return false;
         }
         self.sn += 1;
-        self.announce_self(None, &[], out);
+        self.announce_self(None, None);
         self.graph_changed();
         true
     }
@@ -210,11 +204,7 @@ impl Network {
     }
 
     /// Sets the weights that the configuration gives to links. Returns whether one changed.
-    pub(crate) fn set_weights(
-        &mut self,
-        weights: BTreeMap<ZenohId, u16>,
-        out: &mut dyn Outbox,
-    ) -> bool {
+    pub(crate) fn set_weights(&mut self, weights: BTreeMap<ZenohId, u16>) -> bool {
         self.config.weights = weights;
         let linked: Vec<ZenohId> = self.own().links.keys().copied().collect();
         let mut changed = false;
@@ -224,7 +214,7 @@ impl Network {
         }
         if changed {
             self.sn += 1;
-            self.announce_self(None, &[], out);
+            self.announce_self(None, None);
             self.graph_changed();
         }
         changed
@@ -236,7 +226,6 @@ impl Network {
         face: FaceId,
         states: Vec<LinkState>,
         limits: &Limits,
-        out: &mut dyn Outbox,
     ) -> Result<Changes, Violation> {
         let Some(link) = self.links.get_mut(&face) else { return Ok(Changes::default()) };
         let mut changes = Changes::default();
@@ -261,9 +250,9 @@ impl Network {
             changes.removed = self.detach();
         }
         news.forget(&changes.removed);
-        self.propagate(face, &news, out);
+        self.propagate(face, &news);
         if news.contradicted {
-            self.announce_self(None, &[], out);
+            self.announce_self(None, None);
         }
         Ok(changes)
     }
@@ -320,7 +309,13 @@ impl Network {
         }
         let node = self.nodes[ix.index()].as_mut().expect("it has a number");
         let first = node.sn == 0;
-        if !is_new && claim(state.sn, &links) <= claim(node.sn, &node.links) {
+        let (said, known) = (claim(state.sn, &links), claim(node.sn, &node.links));
+        if said >= known
+            && let Some(link) = self.links.get_mut(&face)
+        {
+            link.owed.knows(ix);
+        }
+        if !is_new && said <= known {
             return;
         }
         if is_new || first {

@@ -183,7 +183,7 @@ impl Routing {
             |key, entry| {
                 let covers = key.includes(request.key.as_ke());
                 for (owner, declared) in &entry.owners {
-                    let infos = declared.iter().map(|(_, info)| QueryableInfo {
+                    let infos = declared.values().map(|info| QueryableInfo {
                         complete: info.complete && covers,
                         distance: info.distance,
                     });

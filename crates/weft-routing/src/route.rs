@@ -232,10 +232,12 @@ impl Routing {
         key: &KeyExpr,
     ) -> impl Iterator<Item = FaceId> {
         let applies = region_of(from, self.region(source)) != Region::North;
+        let cover = self.publishers_cover(key);
         let pushed = self.pushed.iter().filter(move |_| applies).map(|face| &self.faces[face]);
         let unsure = pushed.filter(move |face| {
             let settled = if face.upstream {
-                face.asked.is_settled(Kind::Subscriber, key)
+                let is_settled = |key| face.asked.is_settled(Kind::Subscriber, key);
+                is_settled(key) || cover.is_some_and(is_settled)
             } else {
                 face.ready
             };

@@ -10,6 +10,7 @@ use weft_wire::{
     ZenohId,
 };
 
+use crate::aggregation::{Aggregation, Covered};
 use crate::entity::{Entry, Kind, Owner};
 use crate::face::{Face, FaceId, FaceInit, Place, RefusedFace, Region, place};
 use crate::gossip::{Gossip, GossipConfig};
@@ -19,9 +20,9 @@ use crate::message;
 use crate::network::{Network, NetworkConfig, NodeIx, NodeView, PathComputation, ShortestPaths};
 use crate::outbox::{Event, Outbox};
 use crate::query::Queries;
-use crate::resend::{Asking, RESEND, RESENT};
+use crate::resend::{Asking, OFFER, RESEND, RESENT};
 use crate::route::Watch;
-use crate::sourced::Schedule;
+use crate::schedule::Schedule;
 
 /// What routing must know of the node it works for.
 #[derive(Clone, Debug)]
@@ -40,6 +41,8 @@ pub struct RoutingConfig {
     pub weights: BTreeMap<ZenohId, u16>,
     /// How the trees of a network are computed.
     pub computation: Arc<dyn PathComputation>,
+    /// Expressions that are declared instead of what they include.
+    pub aggregation: Aggregation,
     /// Seeds the hash tables of the key trees: random where neighbours are not trusted, so that they
     /// cannot choose chunks that collide.
     pub hash_seed: u64,
@@ -63,6 +66,7 @@ impl RoutingConfig {
             },
             weights: BTreeMap::new(),
             computation: Arc::new(ShortestPaths),
+            aggregation: Aggregation::default(),
             hash_seed: 0,
         }
     }
@@ -133,6 +137,8 @@ pub struct Routing {
     pub(crate) interests_in_all: Vec<(FaceId, u32)>,
     /// When to stop waiting for the upstream's answer to an interest.
     pub(crate) interest_deadlines: BTreeSet<(u64, FaceId, u32)>,
+    /// What the covers of the configuration stand for.
+    pub(crate) covered: Covered,
     pub(crate) queries: Queries,
     pub(crate) watch: Watch,
     pub(crate) gossip: Gossip,
@@ -142,7 +148,7 @@ pub struct Routing {
     pub(crate) aside: BTreeSet<Region>,
     /// What the nodes of networks own.
     pub(crate) sourced: BTreeMap<(Region, NodeIx), [BTreeSet<KeyExpr>; Kind::COUNT]>,
-    /// The children of each tree that have been told all that its root owns.
+    /// The children of each tree that have been told all that its root owns, and are kept up to date.
     pub(crate) settled: BTreeMap<(Region, NodeIx), BTreeSet<FaceId>>,
     /// Who was asked for what the nodes of networks own.
     pub(crate) asking: BTreeMap<(Region, NodeIx), Asking>,
@@ -153,7 +159,8 @@ pub struct Routing {
 
 impl Routing {
     /// An engine that knows only its own session.
-    pub fn new(config: RoutingConfig) -> Self {
+    pub fn new(mut config: RoutingConfig) -> Self {
+        config.aggregation = config.aggregation.reduced();
         let own = FaceInit::new(config.zid, config.whatami);
         let place = Place { region: Region::Local, upstream: false, networked: false };
         let local = Face::new(FaceId::LOCAL, own, place);
@@ -166,6 +173,7 @@ impl Routing {
             interests_by_key: KeTree::with_seed(config.hash_seed),
             interests_in_all: Vec::new(),
             interest_deadlines: BTreeSet::new(),
+            covered: Covered::default(),
             queries: Queries::default(),
             watch: Watch::new(config.hash_seed),
             networks: BTreeMap::new(),
@@ -267,7 +275,7 @@ impl Routing {
         (id, body): (u16, &[u8]),
         out: &mut dyn Outbox,
     ) -> bool {
-        let known = matches!(id, LINKSTATE | RESEND | RESENT);
+        let known = matches!(id, LINKSTATE | RESEND | RESENT | OFFER);
         if !known || self.faces.get(&face).is_none_or(|it| it.whatami == WhatAmI::Client) {
             return false;
         }
@@ -281,6 +289,7 @@ impl Routing {
         match id {
             RESEND => self.handle_resend(face, states, out),
             RESENT => self.handle_resent(face, &states, out),
+            OFFER => self.handle_offer(face, &states, out),
             _ => self.handle_states(now_us, face, states, out),
         }
         id == LINKSTATE
@@ -321,7 +330,7 @@ impl Routing {
     ) {
         let Some(region) = self.network_of(face) else { return };
         let Some(network) = self.networks.get_mut(&region) else { return };
-        match network.received(face, states, &self.config.limits, out) {
+        match network.received(face, states, &self.config.limits) {
             Ok(changes) => {
                 self.network_changed(now_us, region, changes, out);
                 self.unpark(now_us, face, out);
@@ -336,12 +345,13 @@ impl Routing {
         self.locators_changed = self.gossip.set_locators(locators);
     }
 
-    fn tell_locators(&mut self, out: &mut dyn Outbox) {
+    fn tell_locators(&mut self, now_us: u64, out: &mut dyn Outbox) {
         if core::mem::take(&mut self.locators_changed) {
             self.gossip.tell_self(out);
             for network in self.networks.values_mut() {
-                network.set_locators(self.gossip.locators(), out);
+                network.set_locators(self.gossip.locators());
             }
+            self.flood(now_us, out);
         }
     }
 
@@ -353,7 +363,7 @@ impl Routing {
         out: &mut dyn Outbox,
     ) {
         self.config.weights.clone_from(&weights);
-        self.reweigh(now_us, out, |network, out| network.set_weights(weights.clone(), out));
+        self.reweigh(now_us, out, |network| network.set_weights(weights.clone()));
     }
 
     /// A round trip to a neighbour was measured, in microseconds.
@@ -364,19 +374,19 @@ impl Routing {
         round_trip_us: u64,
         out: &mut dyn Outbox,
     ) {
-        self.reweigh(now_us, out, |network, out| network.measured(face, round_trip_us, out));
+        self.reweigh(now_us, out, |network| network.measured(face, round_trip_us));
     }
 
     fn reweigh(
         &mut self,
         now_us: u64,
         out: &mut dyn Outbox,
-        change: impl Fn(&mut Network, &mut dyn Outbox) -> bool,
+        change: impl Fn(&mut Network) -> bool,
     ) {
         let regions: Vec<Region> = self.networks.keys().copied().collect();
         for region in regions {
             let Some(network) = self.networks.get_mut(&region) else { continue };
-            if change(network, out) {
+            if change(network) {
                 let changes = crate::network::Changes { graph: true, ..Default::default() };
                 self.network_changed(now_us, region, changes, out);
             }
@@ -398,7 +408,7 @@ impl Routing {
         self.expire_queries(now_us, out);
         self.expire_interests(now_us, out);
         self.network_timeout(now_us, out);
-        self.tell_locators(out);
+        self.tell_locators(now_us, out);
     }
 
     /// When [`Routing::handle_timeout`] has something to do, and what.

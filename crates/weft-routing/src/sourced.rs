@@ -7,9 +7,9 @@
 //!
 //! When trees change, a new child is told all that the root owns, and a former child is not told
 //! anything, not even that something ended. A declaration is therefore remembered with the neighbour
-//! through which it came. A new parent of this implementation is asked for the truth (`resend`); once
-//! trees have been stable for [`GRACE_US`], whatever did not come from the tree's parent is dropped:
-//! any other parent has said by then what is true.
+//! through which it came. Nodes of this implementation ask a new parent for the truth instead, and hear
+//! only what they do not know (`resend`). Once trees have been stable for a while (`schedule`), whatever
+//! did not come from the tree's parent is dropped: any other parent has said by then what is true.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -19,42 +19,15 @@ use weft_wire::{Declaration, Declare, Decode, Encode, NetworkMessage, QueryableI
 use crate::crossing::Crossing;
 use crate::entity::{Entry, Kind, Owner, Told, merge};
 use crate::face::{Face, FaceId, FaceInit, Region};
+use crate::few::Few;
 use crate::limits::Violation;
-use crate::message::{declaration, declare, declare_for, named, undeclare_for};
-use crate::network::{Changes, Network, NodeIx};
+use crate::message::{declaration, declare, declare_for, named_once, undeclare_for};
+use crate::network::{Network, NodeIx};
 use crate::outbox::{Event, Outbox};
 use crate::routing::Routing;
 
-/// How long trees have to be stable until declarations count that came from elsewhere, in microseconds.
-pub(crate) const GRACE_US: u64 = 2_000_000;
-
-/// The trees of a small network are computed at most this often, in microseconds.
-const PACE_US: u64 = 10_000;
-/// By how much a node of the network slows that down, in microseconds.
-const PACE_PER_NODE_US: u64 = 100;
-
 /// Declarations of unknown nodes that are kept for a neighbour.
 const PARKED_MAX: usize = 1024;
-
-/// When trees have to be looked at again.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(clippy::struct_field_names)] // all are times
-pub(crate) struct Schedule {
-    /// The trees of a region have changed, and who is told what has not been brought up to date.
-    pending_us: Option<u64>,
-    /// Not before this time.
-    next_us: u64,
-    /// When trees have been stable for long enough.
-    reconcile_us: Option<u64>,
-}
-
-impl Schedule {
-    pub(crate) fn deadline(&self) -> Option<(u64, &'static str)> {
-        let pending = self.pending_us.map(|at| (at, "trees have changed"));
-        let reconcile = self.reconcile_us.map(|at| (at, "trees are stable"));
-        [pending, reconcile].into_iter().flatten().min()
-    }
-}
 
 impl Routing {
     /// The region of the network that the neighbour is a member of.
@@ -89,86 +62,47 @@ impl Routing {
         out: &mut dyn Outbox,
     ) {
         let Some(network) = self.networks.get_mut(&region) else { return };
-        let changes = network.link_down(face, out);
+        let changes = network.link_down(face);
         self.network_changed(now_us, region, changes, out);
-    }
-
-    /// Draws the consequences of a changed graph.
-    pub(crate) fn network_changed(
-        &mut self,
-        now_us: u64,
-        region: Region,
-        changes: Changes,
-        out: &mut dyn Outbox,
-    ) {
-        for node in changes.removed {
-            self.drop_sourced(region, node, out);
-        }
-        for (zid, whatami, locators) in changes.discovered {
-            self.gossip.learned(zid, &locators, out);
-            if self.config.gossip.enabled {
-                out.event(Event::Discovered { zid, whatami, locators });
-            }
-        }
-        if changes.graph {
-            self.watch.invalidate_all();
-            let schedule = &mut self.schedule;
-            schedule.reconcile_us = Some(now_us.saturating_add(GRACE_US));
-            let due = now_us.max(schedule.next_us);
-            schedule.pending_us.get_or_insert(due);
-            if due == now_us {
-                self.settle_trees(now_us, out);
-            }
-            self.refresh_crossings(now_us, out);
-            self.refresh_joints(out);
-        }
-    }
-
-    /// Does what is due after a change of trees.
-    pub(crate) fn network_timeout(&mut self, now_us: u64, out: &mut dyn Outbox) {
-        if self.schedule.pending_us.is_some_and(|at| at <= now_us) {
-            self.settle_trees(now_us, out);
-        }
-        if self.schedule.reconcile_us.is_some_and(|at| at <= now_us) {
-            self.schedule.reconcile_us = None;
-            self.reconcile(out);
-        }
     }
 
     /// Tells those who have become children of a tree what its root owns, and forgets what those
     /// were told who are children no more.
-    fn settle_trees(&mut self, now_us: u64, out: &mut dyn Outbox) {
-        self.schedule.pending_us = None;
-        let nodes: usize = self.networks.values().map(Network::len).sum();
-        let pace_us = PACE_US.max(nodes as u64 * PACE_PER_NODE_US);
-        self.schedule.next_us = now_us.saturating_add(pace_us);
-        let regions: Vec<Region> = self.networks.keys().copied().collect();
-        for region in regions {
-            self.forget_former_children(region);
-            let owners = (region, NodeIx(0))..=(region, NodeIx(u16::MAX));
-            let mut roots: Vec<NodeIx> =
-                self.sourced.range(owners).map(|((_, node), _)| *node).collect();
-            roots.push(NodeIx::SELF);
-            roots.extend(self.faces.values().filter_map(|face| hosted(face, region)));
-            for root in roots {
-                self.settle_root(region, root, out);
-            }
-            self.ask_new_parents(region, out);
-            self.finish_introductions(region, out);
+    pub(crate) fn settle_trees(&mut self, now_us: u64, region: Region, out: &mut dyn Outbox) {
+        self.forget_former_children(region);
+        for root in self.roots(region) {
+            self.settle_root(now_us, region, root, out);
+        }
+        self.ask_new_parents(now_us, region, out);
+        let mut members = self.faces.values().filter(|face| face.networked && face.mesh);
+        if members.any(|face| !face.finished) {
+            self.schedule.offer_later(now_us);
         }
     }
 
-    /// Tells the new children of a root's tree what it owns.
-    fn settle_root(&mut self, region: Region, root: NodeIx, out: &mut dyn Outbox) {
+    /// All nodes of a network, this one first: each is the root of a tree.
+    pub(crate) fn roots(&self, region: Region) -> Vec<NodeIx> {
+        let others = self.networks.get(&region).map_or(Vec::new(), Network::others);
+        core::iter::once(NodeIx::SELF).chain(others).collect()
+    }
+
+    /// Tells the new children of a root's tree what it owns. Those of this implementation ask for it.
+    fn settle_root(&mut self, now_us: u64, region: Region, root: NodeIx, out: &mut dyn Outbox) {
         let Some(network) = self.networks.get_mut(&region) else { return };
         let children = network.children(root);
-        let settled = self.settled.insert((region, root), children.clone()).unwrap_or_default();
-        let new: Vec<FaceId> = children.difference(&settled).copied().collect();
+        let settled = self.settled.entry((region, root)).or_default();
+        let (asking, new): (Vec<FaceId>, Vec<FaceId>) =
+            children.difference(settled).partition(|face| self.faces[*face].mesh);
+        if !asking.is_empty() {
+            self.schedule.offer_later(now_us);
+        }
         if new.is_empty() {
             return;
         }
+        settled.extend(&new);
         for kind in Kind::ALL {
-            let mut keys = self.owned_keys(region, root, kind);
+            let owned = self.owned_by_root(region, root, kind);
+            let mut keys: BTreeSet<KeyExpr> = owned.into_iter().map(|(key, _)| key).collect();
             for face in &new {
                 let told = self.faces.get(face).and_then(|it| it.told[kind.index()].get(&root));
                 keys.extend(told.into_iter().flatten().cloned());
@@ -181,16 +115,43 @@ impl Routing {
         }
     }
 
-    /// The keys of what a root owns; for this node, of all that it may own.
-    pub(crate) fn owned_keys(&self, region: Region, root: NodeIx, kind: Kind) -> BTreeSet<KeyExpr> {
+    /// What a root owns.
+    pub(crate) fn owned_by_root(
+        &self,
+        region: Region,
+        root: NodeIx,
+        kind: Kind,
+    ) -> Vec<(KeyExpr, QueryableInfo)> {
+        let mut owned = Vec::new();
+        self.for_each_owned(region, root, kind, |key, info| owned.push((key.clone(), info)));
+        owned
+    }
+
+    /// Visits what a root owns. Cost: the root's keys; for this node, all keys.
+    pub(crate) fn for_each_owned(
+        &self,
+        region: Region,
+        root: NodeIx,
+        kind: Kind,
+        mut visit: impl FnMut(&KeyExpr, QueryableInfo),
+    ) {
+        let table = &self.tables[kind.index()];
+        let mut look = |key: &KeyExpr, entry: Option<&Entry>| {
+            if let Some(info) = self.owned_by(kind, key, entry, region, root) {
+                visit(key, info);
+            }
+        };
         if root == NodeIx::SELF {
-            return self.tables[kind.index()].iter().map(|(key, _)| key.clone()).collect();
+            table.iter().for_each(|(key, entry)| look(key, Some(entry)));
+            let covers = self.covers(kind).iter().filter(|key| !table.contains(key.as_ke()));
+            covers.for_each(|key| look(key, None));
+        } else if let Some(face) = self.faces.values().find(|it| hosted(it, region) == Some(root)) {
+            let declared = face.declared[kind.index()].values();
+            let keys: BTreeSet<&KeyExpr> = declared.chain(self.covers(kind)).collect();
+            keys.into_iter().for_each(|key| look(key, table.get(key.as_ke())));
+        } else if let Some(owned) = self.sourced.get(&(region, root)) {
+            owned[kind.index()].iter().for_each(|key| look(key, table.get(key.as_ke())));
         }
-        if let Some(face) = self.faces.values().find(|face| hosted(face, region) == Some(root)) {
-            return face.declared[kind.index()].values().cloned().collect();
-        }
-        let owned = self.sourced.get(&(region, root));
-        owned.map_or(BTreeSet::new(), |owned| owned[kind.index()].clone())
     }
 
     /// What was told to a neighbour on behalf of a root whose child it is no more.
@@ -232,38 +193,44 @@ impl Routing {
         members.map(|face| face.id).collect()
     }
 
-    /// Tells each new member once, after all that there is at its start, that it has heard it.
-    fn finish_introductions(&mut self, region: Region, out: &mut dyn Outbox) {
-        let Some(network) = self.networks.get_mut(&region) else { return };
-        for face in self.faces.values_mut() {
-            if face.networked && face.mesh && face.region == region && !face.finished {
-                let linked = network.find(face.zid).is_some_and(|node| network.agrees(node));
-                if linked {
-                    face.finished = true;
-                    out.send(face.id, &declare(Some(0), Declaration::Final));
-                }
-            }
+    /// Tells the new members that they have heard all that there is at their start.
+    pub(crate) fn finish_introductions(&mut self, region: Region, out: &mut dyn Outbox) {
+        for face in self.members(region) {
+            self.finish_introduction(face, region, out);
         }
     }
 
-    /// Drops the declarations that did not come from their tree's parent, where trees have been
+    /// Tells a new member once, after all that there is at its start, that it has heard it.
+    pub(crate) fn finish_introduction(
+        &mut self,
+        face: FaceId,
+        region: Region,
+        out: &mut dyn Outbox,
+    ) {
+        if let Some(network) = self.networks.get(&region)
+            && let Some(member) = self.faces.get_mut(&face)
+            && member.mesh
+            && !member.finished
+            && network.find(member.zid).is_some_and(|node| network.agrees(node))
+        {
+            member.finished = true;
+            out.send(face, &declare(Some(0), Declaration::Final));
+        }
+    }
+
+    /// Drops the declarations of a node that did not come from its tree's parent, after trees have been
     /// stable.
-    fn reconcile(&mut self, out: &mut dyn Outbox) {
-        let owners: Vec<(Region, NodeIx)> = self.sourced.keys().copied().collect();
-        for (region, node) in owners {
-            if self.is_asking((region, node)) {
-                continue;
-            }
-            let Some(network) = self.networks.get_mut(&region) else { continue };
-            let parent = network.parent(node);
-            for kind in Kind::ALL {
-                let Some(owned) = self.sourced.get(&(region, node)) else { break };
-                let keys: Vec<KeyExpr> = owned[kind.index()].iter().cloned().collect();
-                for key in keys {
-                    let keep = |via: u32| parent == Some(FaceId(via));
-                    if self.retain_vias((region, node), kind, &key, keep) {
-                        self.sync(kind, &key, out);
-                    }
+    pub(crate) fn reconcile(&mut self, (region, node): (Region, NodeIx), out: &mut dyn Outbox) {
+        let Some(network) = self.networks.get_mut(&region) else { return };
+        let parent = network.parent(node);
+        if self.is_asking((region, node)) {
+            return;
+        }
+        for kind in Kind::ALL {
+            for (key, _) in self.owned_by_root(region, node, kind) {
+                let keep = |via: u32| parent == Some(FaceId(via));
+                if self.retain_vias((region, node), kind, &key, keep) {
+                    self.sync(kind, &key, out);
                 }
             }
         }
@@ -343,38 +310,43 @@ impl Routing {
         info: QueryableInfo,
         out: &mut dyn Outbox,
     ) {
-        let Some(neighbour) = self.faces.get_mut(&face) else { return };
         let max = self.config.limits.sourced_max;
-        if neighbour.sourced_count >= max {
+        if self.faces.get(&face).is_none_or(|neighbour| neighbour.sourced_count >= max) {
             return out.event(Event::Refuse { face, violation: Violation::Declarations { max } });
         }
-        let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
-        let vias = entry.owners.entry(Owner::Node(owner.0, owner.1)).or_default();
-        let before = vias.iter().map(|(_, info)| *info).reduce(merge);
-        match vias.iter_mut().find(|(via, _)| *via == face.0) {
-            Some((_, known)) => *known = info,
-            None => {
-                vias.push((face.0, info));
-                neighbour.sourced_count += 1;
-                self.charge(face, key, out);
-            }
-        }
-        self.sourced.entry(owner).or_default()[kind.index()].insert(key.clone());
+        let before = self.add_via(face, owner, kind, key, info, out);
         self.confirm(face, owner, kind, key);
         if !self.is_parent(face, owner) {
-            let due = now_us.saturating_add(GRACE_US);
-            self.schedule.reconcile_us.get_or_insert(due);
+            self.schedule.reconcile_later(now_us, owner);
         }
         if before != Some(info) {
-            self.owners_changed(kind, key);
+            self.owners_changed(kind, key, Owner::Node(owner.0, owner.1));
             self.sync(kind, key, out);
         }
     }
 
-    /// Whether a neighbour is the one that tells of what a node owns.
-    fn is_parent(&mut self, face: FaceId, owner: (Region, NodeIx)) -> bool {
-        let network = self.networks.get_mut(&owner.0);
-        network.is_some_and(|network| network.parent(owner.1) == Some(face))
+    /// Notes that a neighbour has told of what a node owns. Returns what was known of it before.
+    pub(crate) fn add_via(
+        &mut self,
+        face: FaceId,
+        owner: (Region, NodeIx),
+        kind: Kind,
+        key: &KeyExpr,
+        info: QueryableInfo,
+        out: &mut dyn Outbox,
+    ) -> Option<QueryableInfo> {
+        let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
+        let owned = Owner::Node(owner.0, owner.1);
+        let vias = entry.owners.get_or_insert_with(owned, Few::default);
+        let before = vias.values().copied().reduce(merge);
+        if vias.insert(face.0, info).is_none() {
+            if let Some(neighbour) = self.faces.get_mut(&face) {
+                neighbour.sourced_count += 1;
+            }
+            self.charge(face, key, out);
+            self.sourced.entry(owner).or_default()[kind.index()].insert(key.clone());
+        }
+        before
     }
 
     /// A neighbour takes back what it told. What others told remains for a while.
@@ -391,8 +363,7 @@ impl Routing {
         if self.retain_vias(owner, kind, key, |via| via != face.0) {
             self.sync(kind, key, out);
         } else {
-            let due = now_us.saturating_add(GRACE_US);
-            self.schedule.reconcile_us.get_or_insert(due);
+            self.schedule.reconcile_later(now_us, owner);
         }
     }
 
@@ -408,13 +379,15 @@ impl Routing {
         let Some(entry) = self.tables[kind.index()].get_mut(key.as_ke()) else { return false };
         let owner = Owner::Node(region, node);
         let Some(vias) = entry.owners.get_mut(&owner) else { return false };
-        let (kept, dropped): (Vec<_>, Vec<_>) = vias.iter().partition(|(via, _)| keep(*via));
-        *vias = kept;
+        let dropped: Vec<u32> = vias.keys().copied().filter(|via| !keep(*via)).collect();
+        for via in &dropped {
+            vias.remove(via);
+        }
         let ended = vias.is_empty();
         if ended {
             entry.owners.remove(&owner);
         }
-        for (via, _) in dropped {
+        for via in dropped {
             let via = FaceId(via);
             if let Some(face) = self.faces.get_mut(&via) {
                 face.sourced_count -= 1;
@@ -428,13 +401,13 @@ impl Routing {
                     self.sourced.remove(&(region, node));
                 }
             }
-            self.owners_changed(kind, key);
+            self.owners_changed(kind, key, owner);
         }
         ended
     }
 
     /// A node of a network is gone, and with it all that it owned.
-    fn drop_sourced(&mut self, region: Region, node: NodeIx, out: &mut dyn Outbox) {
+    pub(crate) fn drop_sourced(&mut self, region: Region, node: NodeIx, out: &mut dyn Outbox) {
         self.settled.remove(&(region, node));
         self.asking.remove(&(region, node));
         for face in self.members(region) {
@@ -451,26 +424,29 @@ impl Routing {
         }
     }
 
-    /// Brings the children of all trees concerned up to date about `kind` on `key`.
+    /// Brings the children of all trees concerned up to date about `kind` on `key`: those who were
+    /// children when trees were last looked at. A tree may change twice until they are looked at again,
+    /// and whoever is a child then as before has to have heard what there was to hear meanwhile.
     pub(crate) fn sync_networks(&mut self, kind: Kind, key: &KeyExpr, out: &mut dyn Outbox) {
         let regions: Vec<Region> = self.networks.keys().copied().collect();
         for region in regions {
             let mut roots = BTreeSet::from([NodeIx::SELF]);
             let mut concerned = BTreeSet::new();
+            let of_region = |owner: Owner| match owner {
+                Owner::Node(other, node) if other == region => Some(node),
+                Owner::Node(..) => None,
+                Owner::Face(face) => hosted(self.faces.get(&face)?, region),
+            };
+            roots.extend(self.covered.owners(key).filter_map(of_region));
             if let Some(entry) = self.tables[kind.index()].get(key.as_ke()) {
-                let of_region = |owner: &Owner| match owner {
-                    Owner::Node(other, node) if *other == region => Some(*node),
-                    Owner::Node(..) => None,
-                    Owner::Face(face) => hosted(self.faces.get(face)?, region),
-                };
-                roots.extend(entry.owners.keys().filter_map(of_region));
+                roots.extend(entry.owners.keys().copied().filter_map(of_region));
                 let told = entry.told.keys();
                 let told = told.filter(|(face, _)| self.network_of(*face) == Some(region));
                 concerned.extend(told.copied());
             }
             for root in roots {
-                let Some(network) = self.networks.get_mut(&region) else { continue };
-                concerned.extend(network.children(root).into_iter().map(|face| (face, root)));
+                let settled = self.settled.get(&(region, root)).into_iter().flatten();
+                concerned.extend(settled.map(|face| (*face, root)));
             }
             for (face, root) in concerned {
                 self.sync_child(face, region, root, kind, key, out);
@@ -489,19 +465,20 @@ impl Routing {
         out: &mut dyn Outbox,
     ) {
         let entry = self.tables[kind.index()].get(key.as_ke());
-        let info = entry.and_then(|entry| self.owned_by(entry, region, root));
+        let info = self.owned_by(kind, key, entry, region, root);
         let told = entry.and_then(|entry| entry.told.get(&(face, root))).copied();
         let Some(neighbour) = self.faces.get_mut(&face) else { return };
         match (info, told) {
             (Some(info), told)
                 if told.is_none_or(|told| kind == Kind::Queryable && told.info != info) =>
             {
-                let expr = named(neighbour, key, out);
+                if let Some(network) = self.networks.get_mut(&region) {
+                    network.introduce(root, face, out);
+                }
+                let expr = named_once(neighbour, key, out);
                 let body = declaration(kind, 0, expr.as_wire(), info);
                 out.send(face, &declare_for(root, body));
-                neighbour.knows(kind, root, key);
-                let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
-                entry.told.insert((face, root), Told { id: 0, info, silent: false });
+                self.note_told(face, root, kind, key, info);
             }
             (None, Some(_)) => {
                 let expr = neighbour.exprs.best(key);
@@ -515,10 +492,32 @@ impl Routing {
         }
     }
 
+    /// Notes that a child knows of what a root owns.
+    pub(crate) fn note_told(
+        &mut self,
+        face: FaceId,
+        root: NodeIx,
+        kind: Kind,
+        key: &KeyExpr,
+        info: QueryableInfo,
+    ) {
+        let Some(neighbour) = self.faces.get_mut(&face) else { return };
+        neighbour.knows(kind, root, key);
+        let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
+        entry.told.insert((face, root), Told { id: 0, info, silent: false });
+    }
+
     /// What a node of a network owns of an entry; for this node that is all that it knows from
     /// outside of that network.
-    fn owned_by(&self, entry: &Entry, region: Region, root: NodeIx) -> Option<QueryableInfo> {
-        entry.merged(|owner| match owner {
+    fn owned_by(
+        &self,
+        kind: Kind,
+        key: &KeyExpr,
+        entry: Option<&Entry>,
+        region: Region,
+        root: NodeIx,
+    ) -> Option<QueryableInfo> {
+        let admits = |owner: Owner| match owner {
             Owner::Node(other, node) if other == region => node == root,
             _ if self.keeps_apart(owner, region) => false,
             Owner::Node(..) => root == NodeIx::SELF,
@@ -526,7 +525,11 @@ impl Routing {
                 let face = self.faces.get(&face).filter(|face| face.region != region);
                 face.is_some_and(|face| root_of(face, region) == Some(root))
             }
-        })
+        };
+        match region {
+            Region::North => self.told_to_north(kind, key, entry, admits),
+            _ => entry?.merged(admits),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use weft_wire::QueryableInfo;
 use crate::entity::{Entry, Kind, Owner, Told, merge};
 use crate::face::{Face, FaceId, Region};
 use crate::interest::Interest;
-use crate::message::{declaration, declare, named, undeclare, undeclare_unseen_token};
+use crate::message::{declaration, declare, named_once, undeclare, undeclare_unseen_token};
 use crate::network::NodeIx;
 use crate::outbox::{Event, Outbox};
 use crate::routing::Routing;
@@ -54,13 +54,14 @@ impl Routing {
             self.sync_aggregate(face, id, kind, None, out);
         }
         self.drop_unused(kind, key);
+        self.sync_cover(kind, key, out);
     }
 
     /// Tells a new neighbour everything that is pushed to it (03 §3.1).
     pub(crate) fn push_all(&mut self, face: FaceId, out: &mut dyn Outbox) {
         for kind in Kind::ALL {
-            let keys: Vec<KeyExpr> =
-                self.tables[kind.index()].iter().map(|(key, _)| key.clone()).collect();
+            let known = self.tables[kind.index()].iter().map(|(key, _)| key);
+            let keys: Vec<KeyExpr> = known.chain(self.covers(kind)).cloned().collect();
             for key in keys {
                 self.sync_face(face, kind, &key, false, out);
             }
@@ -134,7 +135,7 @@ impl Routing {
             else {
                 continue;
             };
-            if self.advertised(entry, neighbour, Kind::Token).is_some() {
+            if self.advertised(key, Some(entry), neighbour, Kind::Token).is_some() {
                 self.remember_for(face, key);
             }
         }
@@ -202,7 +203,7 @@ impl Routing {
     ) {
         let Some(neighbour) = self.faces.get(&face).filter(|face| !face.networked) else { return };
         let entry = self.tables[kind.index()].get(key.as_ke());
-        let info = entry.and_then(|entry| self.advertised(entry, neighbour, kind));
+        let info = self.advertised(key, entry, neighbour, kind);
         let told = entry.and_then(|entry| entry.told.get(&(face, NodeIx::SELF))).copied();
         match (info, told) {
             (None, Some(told)) => self.untell(face, kind, key, told, out),
@@ -235,7 +236,7 @@ impl Routing {
             self.heard_as_news(face, key, true);
         }
         let Some(neighbour) = self.faces.get_mut(&face) else { return };
-        let expr = named(neighbour, key, out);
+        let expr = named_once(neighbour, key, out);
         let body = declaration(kind, id, expr.as_wire(), info);
         out.send(face, &declare(answering.map(|answering| answering.interest), body));
     }
@@ -244,8 +245,11 @@ impl Routing {
     fn record_told(&mut self, face: FaceId, kind: Kind, key: &KeyExpr, info: QueryableInfo) -> u32 {
         let Some(neighbour) = self.faces.get_mut(&face) else { return 0 };
         let entry = self.tables[kind.index()].get_or_insert_with(key, Entry::default);
-        let told =
-            entry.told.entry((face, NodeIx::SELF)).or_insert(Told { id: 0, info, silent: true });
+        let told = entry.told.get_or_insert_with((face, NodeIx::SELF), || Told {
+            id: 0,
+            info,
+            silent: true,
+        });
         if told.silent {
             *told = Told { id: neighbour.take_id(), info, silent: false };
         }
@@ -301,7 +305,7 @@ impl Routing {
         let kind = Kind::Token.index();
         let entry = self.tables[kind].get_or_insert_with(key, Entry::default);
         let unseen = Told { id: 0, info: QueryableInfo::default(), silent: true };
-        entry.told.entry((face, NodeIx::SELF)).or_insert(unseen);
+        entry.told.get_or_insert_with((face, NodeIx::SELF), || unseen);
         if let Some(neighbour) = self.faces.get_mut(&face) {
             neighbour.knows(Kind::Token, NodeIx::SELF, key);
         }
@@ -325,7 +329,7 @@ impl Routing {
             let info = if entry.owners.keys().any(elsewhere) {
                 Some(QueryableInfo::default())
             } else {
-                self.advertised(entry, neighbour, kind)
+                self.advertised(key, Some(entry), neighbour, kind)
             };
             if let Some(info) = info {
                 found.push((key.clone(), info));
@@ -425,8 +429,14 @@ impl Routing {
         }
     }
 
-    /// What `neighbour` should know of an entry; `None` if nothing.
-    fn advertised(&self, entry: &Entry, neighbour: &Face, kind: Kind) -> Option<QueryableInfo> {
+    /// What `neighbour` should know of a key; `None` if nothing.
+    fn advertised(
+        &self,
+        key: &KeyExpr,
+        entry: Option<&Entry>,
+        neighbour: &Face,
+        kind: Kind,
+    ) -> Option<QueryableInfo> {
         let admits = |owner: Owner| {
             let own_token = kind == Kind::Token
                 && owner == Owner::Face(neighbour.id)
@@ -439,10 +449,12 @@ impl Routing {
                     Owner::Node(..) => self.passes(owner, neighbour),
                 }
         };
-        if kind == Kind::Queryable {
-            entry.merged(admits)
+        if neighbour.region == Region::North {
+            self.told_to_north(kind, key, entry, admits)
+        } else if kind == Kind::Queryable {
+            entry?.merged(admits)
         } else {
-            entry.owners.keys().any(|owner| admits(*owner)).then(QueryableInfo::default)
+            entry?.owners.keys().any(|owner| admits(*owner)).then(QueryableInfo::default)
         }
     }
 }

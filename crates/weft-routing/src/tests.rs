@@ -1,5 +1,6 @@
 //! Tests of the whole engine, by concern, and what they share.
 
+mod aggregation;
 mod brokering;
 mod captures;
 mod explore;
@@ -9,6 +10,7 @@ mod limits;
 mod model;
 mod networks;
 mod queries;
+mod resending;
 mod tokens;
 mod views;
 
@@ -23,8 +25,8 @@ use weft_wire::{
 };
 
 use crate::{
-    Event, FaceId, FaceInit, Kind, KindSet, LocalInterest, LocalInterestMode, Outbox, QueryPlan,
-    QueryRequest, QueryScope, RefusedFace, Routing, RoutingConfig,
+    Event, FaceId, FaceInit, Kind, KindSet, LocalInterest, LocalInterestMode, NodeIx, Outbox,
+    QueryPlan, QueryRequest, QueryScope, RefusedFace, Routing, RoutingConfig,
 };
 
 /// Takes what routing says, each message as its bytes.

@@ -49,9 +49,9 @@ use self::schema::Place;
 use crate::value::{Malformed, Position, Shape, Value, json5_position};
 
 pub use effective::{
-    Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link,
-    Listen, MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping,
-    Tx, Unicast,
+    Adminspace, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link, Listen,
+    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping, Tx,
+    Unicast,
 };
 pub use error::{ConfigError, ConfigErrorKind};
 pub use publication::Publication;

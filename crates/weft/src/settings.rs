@@ -3,8 +3,10 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use weft_keyexpr::KeyExpr;
 use weft_node::{
-    AutoConnect, DialTarget, GossipConfig, Limits, NodeConfig, Retry, ScoutingConfig, Strategy,
+    Aggregation, AutoConnect, DialTarget, GossipConfig, Limits, NodeConfig, Retry, ScoutingConfig,
+    Strategy,
 };
 use weft_runtime::{
     CongestionWaits, LinkSettings, ListenTarget, OpenError, RuntimeConfig, ScoutGroup,
@@ -116,6 +118,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
     };
     node.gossip_autoconnect = autoconnect(gossip.autoconnect);
     node.weights = config.weights.clone();
+    node.aggregation = in_namespace(config);
     node.interests_timeout_us = us(config.interests_timeout);
     node.queries_timeout_us = us(config.queries_default_timeout);
     node.limits = Limits {
@@ -184,6 +187,19 @@ fn listen_targets(config: &Effective) -> Vec<ListenTarget> {
         })
     });
     targets.collect()
+}
+
+/// The covers as neighbours see them: with the session's prefix.
+fn in_namespace(config: &Effective) -> Aggregation {
+    let prefixed = |covers: &[KeyExpr]| {
+        let cover = |cover: &KeyExpr| match &config.namespace {
+            Some(namespace) => namespace.join(cover.as_str()).ok(),
+            None => Some(cover.clone()),
+        };
+        covers.iter().filter_map(cover).collect()
+    };
+    let Aggregation { subscribers, publishers } = &config.aggregation;
+    Aggregation { subscribers: prefixed(subscribers), publishers: prefixed(publishers) }
 }
 
 fn autoconnect(config: config::AutoConnect) -> AutoConnect {

@@ -7,7 +7,6 @@ use alloc::collections::BTreeMap;
 use weft_wire::{WhatAmI, ZenohId};
 
 use super::{Changes, Network, NodeIx};
-use crate::outbox::Outbox;
 
 /// The weight of the only link of a leaf.
 const LEAF_WEIGHT: u16 = 1;
@@ -15,12 +14,7 @@ const LEAF_WEIGHT: u16 = 1;
 impl Network {
     /// Announces a node that is no member as a leaf behind this one. `None` if there is no number for
     /// it, or if it is a member.
-    pub(crate) fn host(
-        &mut self,
-        zid: ZenohId,
-        whatami: WhatAmI,
-        out: &mut dyn Outbox,
-    ) -> Option<(NodeIx, Changes)> {
+    pub(crate) fn host(&mut self, zid: ZenohId, whatami: WhatAmI) -> Option<(NodeIx, Changes)> {
         let (ix, _) = self.node(zid)?;
         let own = self.config.zid;
         self.sn += 1;
@@ -33,13 +27,13 @@ impl Network {
         self.own().links.insert(zid, 0);
         // One link each way instead of those that others may have invented.
         self.link_count = self.link_count + 2 - before.len();
-        self.announce_hosted(ix, out);
+        self.announce_hosted(ix);
         self.graph_changed();
         Some((ix, Changes { graph: true, ..Changes::default() }))
     }
 
     /// Ends the announcement of a node.
-    pub(crate) fn unhost(&mut self, node: NodeIx, out: &mut dyn Outbox) -> Changes {
+    pub(crate) fn unhost(&mut self, node: NodeIx) -> Changes {
         let hosted = self.nodes.get_mut(node.index()).and_then(Option::as_mut);
         let Some(gone) = hosted.filter(|node| node.hosted) else { return Changes::default() };
         gone.hosted = false;
@@ -53,7 +47,7 @@ impl Network {
         self.sn += 1;
         self.graph_changed();
         let removed = self.detach();
-        self.announce_self(None, &[], out);
+        self.announce_self(None, None);
         Changes { removed, graph: true, ..Changes::default() }
     }
 

@@ -1,7 +1,10 @@
 //! What the neighbours in a network are told of its nodes, and when.
 //!
-//! Spec: 03 §2.2, §2.5.
+//! Spec: 03 §2.2, §2.5. What a neighbour has to hear is noted and told later, all of it in one list: a
+//! node that changes ten times meanwhile is told once, and what the neighbour says itself in the
+//! meantime is not told to it. When it is told is decided in `schedule`.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use weft_wire::{LinkState, WhatAmI, ZenohId};
 
@@ -11,27 +14,87 @@ use crate::face::FaceId;
 use crate::message::send_link_states;
 use crate::outbox::Outbox;
 
+/// What a neighbour has not been told yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Owed {
+    /// Nodes of which it does not know the number.
+    new: BTreeSet<NodeIx>,
+    /// Nodes whose state has changed.
+    changed: BTreeSet<NodeIx>,
+}
+
+impl Owed {
+    fn is_empty(&self) -> bool {
+        self.new.is_empty() && self.changed.is_empty()
+    }
+
+    /// The neighbour knows the state of a node.
+    pub(super) fn knows(&mut self, node: NodeIx) {
+        self.changed.remove(&node);
+    }
+}
+
 impl Network {
-    /// Tells every neighbour what is news, in one list each (03 §2.5).
-    pub(super) fn propagate(&self, from: FaceId, news: &News, out: &mut dyn Outbox) {
-        for (face, link) in &self.links {
-            let new = news.new.iter().map(|node| (*node, true));
-            let updated = news.updated.iter().map(|node| (*node, false));
-            let updated = updated.filter(|(node, _)| *face != from && !self.hears(link.zid, *node));
-            let states: Vec<LinkState> = new
-                .chain(updated)
-                .map(|(node, with_zid)| self.state(node, with_zid, *face))
-                .collect();
-            if !states.is_empty() {
-                send_link_states(*face, states, out);
-            }
+    /// Tells every neighbour what it has not been told, in one list each.
+    pub(crate) fn flood(&mut self, out: &mut dyn Outbox) {
+        let owing = self.links.iter().filter(|(_, link)| !link.owed.is_empty());
+        let faces: Vec<FaceId> = owing.map(|(face, _)| *face).collect();
+        for face in faces {
+            self.pay(face, out);
+        }
+    }
+
+    /// Tells one neighbour what it has not been told.
+    fn pay(&mut self, face: FaceId, out: &mut dyn Outbox) {
+        let Some(link) = self.links.get_mut(&face) else { return };
+        let Owed { new, changed } = core::mem::take(&mut link.owed);
+        let changed = changed.difference(&new).map(|node| (*node, false));
+        let told = new.iter().map(|node| (*node, true)).chain(changed);
+        // Some may be gone again.
+        let told = told.filter(|(node, _)| self.zid_of(*node).is_some());
+        let states: Vec<LinkState> =
+            told.map(|(node, with_zid)| self.state(node, with_zid, face)).collect();
+        if !states.is_empty() {
+            send_link_states(face, states, out);
+        }
+    }
+
+    /// Makes sure that a neighbour knows the number of a node before it is used.
+    pub(crate) fn introduce(&mut self, node: NodeIx, face: FaceId, out: &mut dyn Outbox) {
+        if self.links.get(&face).is_some_and(|link| link.owed.new.contains(&node)) {
+            self.pay(face, out);
+        }
+    }
+
+    /// Whether a neighbour has not been told everything.
+    pub(crate) fn owes(&self) -> bool {
+        self.links.values().any(|link| !link.owed.is_empty())
+    }
+
+    /// Tells a new neighbour all nodes at once.
+    pub(super) fn tell_all(&mut self, face: FaceId, out: &mut dyn Outbox) {
+        let states = self.numbers().map(|node| self.state(node, true, face)).collect();
+        send_link_states(face, states, out);
+    }
+
+    /// Notes for every neighbour what is news to it (03 §2.5).
+    pub(super) fn propagate(&mut self, from: FaceId, news: &News) {
+        let faces: Vec<FaceId> = self.links.keys().copied().collect();
+        for face in faces {
+            let zid = self.links[&face].zid;
+            let changed = news.updated.iter().copied();
+            let changed: Vec<NodeIx> =
+                changed.filter(|node| face != from && !self.hears(zid, *node)).collect();
+            let Some(link) = self.links.get_mut(&face) else { continue };
+            link.owed.new.extend(&news.new);
+            link.owed.changed.extend(changed);
         }
     }
 
     /// Whether a neighbour hears of the changes of `node` from that one itself. What others say about
     /// a neighbour it has to hear, to be able to contradict. Who is announced by another node has no links
     /// of its own in this network.
-    pub(super) fn hears(&self, neighbour: ZenohId, node: NodeIx) -> bool {
+    fn hears(&self, neighbour: ZenohId, node: NodeIx) -> bool {
         let Some(node) = &self.nodes[node.index()] else { return true };
         node.zid != neighbour
             && node.links.contains_key(&neighbour)
@@ -44,31 +107,18 @@ impl Network {
             })
     }
 
-    /// Tells all neighbours but `except` about this node, after the nodes that they have to know
-    /// for that.
-    pub(super) fn announce_self(
-        &mut self,
-        except: Option<FaceId>,
-        introduced: &[NodeIx],
-        out: &mut dyn Outbox,
-    ) {
-        for face in self.links.keys().copied().filter(|face| Some(*face) != except) {
-            let mut states: Vec<LinkState> = introduced
-                .iter()
-                .map(|node| LinkState { links: Vec::new(), ..self.state(*node, true, face) })
-                .collect();
-            states.push(self.state(NodeIx::SELF, false, face));
-            send_link_states(face, states, out);
+    /// Notes for all neighbours but `except` that this node's state has changed, and that they do not
+    /// know the number of `introduced`.
+    pub(super) fn announce_self(&mut self, except: Option<FaceId>, introduced: Option<NodeIx>) {
+        for (_, link) in self.links.iter_mut().filter(|(face, _)| Some(**face) != except) {
+            link.owed.new.extend(introduced);
+            link.owed.changed.insert(NodeIx::SELF);
         }
     }
 
-    /// Tells all neighbours about a node that this one announces.
-    pub(super) fn announce_hosted(&mut self, node: NodeIx, out: &mut dyn Outbox) {
-        for face in self.links.keys().copied() {
-            let states =
-                Vec::from([self.state(node, true, face), self.state(NodeIx::SELF, false, face)]);
-            send_link_states(face, states, out);
-        }
+    /// Notes for all neighbours that this node announces another one.
+    pub(super) fn announce_hosted(&mut self, node: NodeIx) {
+        self.announce_self(None, Some(node));
     }
 
     /// What the neighbour behind `to` is told about a node.

@@ -2,8 +2,8 @@
 
 use super::captures::Capture;
 use super::*;
-use crate::sourced::GRACE_US;
-use crate::{NodeIx, Owner, Region, Violation};
+use crate::schedule::GRACE_US;
+use crate::{Owner, Region, Violation};
 use WhatAmI::{Client, Peer, Router};
 use weft_wire::{LinkState, LinkStateList, Oam};
 
@@ -342,6 +342,7 @@ fn routers_that_lie_are_sent_away() {
 fn what_others_say_of_this_node_is_contradicted() {
     let (mut bench, b, c) = triangle();
     bench.states(b, &[(1, "a1", 1_000, &[])]);
+    bench.advance(1_000_000);
     let own = |bench: &mut Bench, face| {
         let bytes = bench.sent_to(face);
         let NetworkMessage::Oam(oam) = NetworkMessage::decode(&mut Reader::new(&bytes)).unwrap()

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::publication::Publication;
 use weft_intercept::RuleSet;
 use weft_keyexpr::KeyExpr;
-use weft_node::Gateway;
+use weft_node::{Aggregation, Gateway};
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
 /// Everything that Weft acts on, resolved for one mode.
@@ -291,13 +291,4 @@ pub struct Adminspace {
     pub read: bool,
     /// It may be written.
     pub write: bool,
-}
-
-/// Key expressions; what they include is declared as one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Aggregation {
-    /// For subscribers.
-    pub subscribers: Vec<KeyExpr>,
-    /// For publishers.
-    pub publishers: Vec<KeyExpr>,
 }

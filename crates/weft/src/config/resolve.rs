@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 
 use weft_keyexpr::KeyExpr;
 use weft_link::scouting::Group;
-use weft_node::Gateway;
+use weft_node::{Aggregation, Gateway};
 use weft_runtime::ATTEMPT_KEYS;
 use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
 use super::effective::{
-    Adminspace, Aggregation, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link,
-    Listen, MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping,
-    Tx, Unicast,
+    Adminspace, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link, Listen,
+    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping, Tx,
+    Unicast,
 };
 use super::error::{ConfigError, ConfigErrorKind};
 use super::schema::{self, Place};

@@ -5,6 +5,7 @@
 
 mod admin;
 mod advanced;
+mod aggregating;
 mod asynchronous;
 mod back_pressure;
 mod cancellation;

@@ -114,10 +114,10 @@ pub(in super::super) static KEYS: &[Key] = &[
     acted("routing/interests/timeout", MS, "10000",
         "How long a neighbour may take to answer an interest, in ms."),
 
-    known("aggregation/subscribers", KeyExprs, "[]",
-        "Key expressions under which subscribers are declared together."),
-    known("aggregation/publishers", KeyExprs, "[]",
-        "Key expressions under which publishers are declared together."),
+    acted("aggregation/subscribers", KeyExprs, "[]",
+        "Key expressions that are declared instead of those that they include, of subscribers here and of those served."),
+    acted("aggregation/publishers", KeyExprs, "[]",
+        "Key expressions that are declared instead of those that they include, of publishers here."),
 
     acted("qos/publication", PUBLICATIONS, "[]",
         "QoS of publications by key expression, whatever the application says; the first entry counts."),
