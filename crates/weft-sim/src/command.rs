@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use weft_sim::scale::{SHAPES, Shape};
 use weft_sim::{PROFILES, Profile, Swarm};
 
 pub(crate) const USAGE: &str = "\
@@ -9,11 +10,14 @@ weft-sim swarm [--seeds A..B] [OPTIONS]    run random networks (default: seeds 0
 weft-sim replay SEED [OPTIONS] [--trace]   run one seed again; --trace writes each event to stderr
 weft-sim run SCENARIO [--seed S | --seeds A..B] [OPTIONS]   run one scenario of the list
 weft-sim list                              the scenarios, of which each seed chooses one
+weft-sim scale [NETWORK] [OPTIONS]         what large networks cost, each key told and generalised
 
 options:
   --nodes N   nodes of a network at most (default 7)
   --steps N   what applications and chance do, in steps (default 120)
   --json      one JSON object a line
+  --quick     scale: small networks only
+  --publish   scale: writes the table into docs/design/scale.md
 ";
 
 /// Seeds that run if none are named.
@@ -25,6 +29,7 @@ pub(crate) enum Command {
     Help,
     List { json: bool },
     Swarm { seeds: Range<u64>, swarm: Swarm, json: bool },
+    Scale { shapes: &'static [Shape], json: bool, publish: bool },
 }
 
 /// What the options say, as far as they are given.
@@ -36,7 +41,12 @@ struct Options {
     steps: Option<usize>,
     json: bool,
     trace: bool,
+    quick: bool,
+    publish: bool,
 }
+
+/// How many of the networks are small.
+const QUICK: usize = 2;
 
 pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
     let options = options(arguments)?;
@@ -46,6 +56,15 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
     let (seeds, profile) = match (*verb, rest) {
         ("help", []) => return Ok(Command::Help),
         ("list", []) => return Ok(Command::List { json: options.json }),
+        ("scale", rest @ ([] | [_])) => {
+            let shapes = match rest {
+                [name, ..] => shape_named(name)?,
+                [] if options.quick => &SHAPES[..QUICK],
+                [] => SHAPES,
+            };
+            let Options { json, publish, .. } = options;
+            return Ok(Command::Scale { shapes, json, publish });
+        }
         ("swarm", []) => (options.seeds.clone().unwrap_or(SEEDS_DEFAULT), None),
         ("replay", [seed]) => {
             let seed = number(seed, "seed")?;
@@ -56,7 +75,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Command, String> {
         }
         ("replay", []) => return Err("replay which seed?".into()),
         ("run", []) => return Err("run which scenario? `weft-sim list` names them".into()),
-        ("help" | "list" | "swarm", [word, ..]) | ("replay" | "run", [_, word, ..]) => {
+        ("help" | "list" | "swarm", [word, ..]) | ("replay" | "run" | "scale", [_, word, ..]) => {
             return unexpected(word);
         }
         (verb, _) => return unexpected(verb),
@@ -86,6 +105,8 @@ fn options(arguments: &[String]) -> Result<Options, String> {
             "--steps" => options.steps = Some(number(value()?, "number of steps")? as usize),
             "--json" => options.json = true,
             "--trace" => options.trace = true,
+            "--quick" => options.quick = true,
+            "--publish" => options.publish = true,
             "--help" | "-h" => options.words = vec!["help".into()],
             word if word.starts_with('-') => return Err(format!("unknown option `{word}`")),
             word => options.words.push(word.into()),
@@ -108,6 +129,13 @@ fn profile_named(name: &str) -> Result<&'static Profile, String> {
     let names = || PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
     let found = PROFILES.iter().find(|profile| profile.name == name);
     found.ok_or_else(|| format!("no scenario `{name}`; there are {}", names()))
+}
+
+fn shape_named(name: &str) -> Result<&'static [Shape], String> {
+    let names = || SHAPES.iter().map(|shape| shape.name).collect::<Vec<_>>().join(", ");
+    let found = SHAPES.iter().position(|shape| shape.name == name);
+    let at = found.ok_or_else(|| format!("no network `{name}`; there are {}", names()))?;
+    Ok(&SHAPES[at..=at])
 }
 
 #[cfg(test)]
@@ -143,6 +171,12 @@ mod tests {
         );
         assert_eq!(parsed("list --json"), Ok(Command::List { json: true }));
         assert_eq!(parsed("swarm --help"), Ok(Command::Help));
+        let scale = |line, shapes, publish| {
+            assert_eq!(parsed(line), Ok(Command::Scale { shapes, json, publish }));
+        };
+        scale("scale --publish", SHAPES, true);
+        scale("scale --quick", &SHAPES[..QUICK], false);
+        scale("scale 10r-1M", &SHAPES[4..5], false);
     }
 
     #[test]
@@ -153,6 +187,7 @@ mod tests {
             ("replay", "replay which seed?"),
             ("replay x", "`x` is no seed"),
             ("run clam", "no scenario `clam`; there are calm"),
+            ("scale 3r", "no network `3r`; there are 10r-10k"),
             ("swarm --seeds 5", "`5` is no range A..B"),
             ("swarm --seeds 5..5", "`5..5` holds no seed"),
             ("swarm --seeds", "`--seeds` needs a value"),

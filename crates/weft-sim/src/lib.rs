@@ -46,6 +46,7 @@ mod plane;
 mod queries;
 mod reading;
 mod rng;
+pub mod scale;
 mod seeds;
 mod session;
 mod sim;

@@ -3,7 +3,9 @@
 //! `cargo xtask sim ARGUMENTS` runs this program in release mode.
 
 mod command;
+mod gauges;
 mod report;
+mod table;
 
 use std::process::ExitCode;
 
@@ -19,8 +21,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A failing seed is reported once, in one place.
-    std::panic::set_hook(Box::new(|_| {}));
+    if matches!(command, Command::Swarm { .. }) {
+        // A failing seed is reported once, in one place.
+        std::panic::set_hook(Box::new(|_| {}));
+    }
     match command {
         Command::Help => {
             print!("{}", command::USAGE);
@@ -32,6 +36,13 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
+        Command::Scale { shapes, json, publish } => match table::run(shapes, json, publish) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("weft-sim: {problem}");
+                ExitCode::FAILURE
+            }
+        },
         Command::Swarm { seeds, swarm, json } => {
             let mut totals = report::Totals::default();
             for seed in seeds {
