@@ -120,7 +120,7 @@ impl Routing {
     ) -> Option<QueryableInfo> {
         let is_covered = cover(self.covers(kind), key).is_some();
         let own = entry.and_then(|entry| {
-            entry.merged(|owner| admits(owner) && !(is_covered && !self.is_of_north(owner)))
+            entry.merged(|owner| admits(owner) && (!is_covered || self.is_of_north(owner)))
         });
         own.or_else(|| self.covered.owners(key).any(admits).then(QueryableInfo::default))
     }

@@ -9,20 +9,17 @@ use core::iter::Chain;
 use core::option;
 
 /// An ordered map that allocates from its second entry on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Few<K, V> {
     /// Nothing.
+    #[default]
     Empty,
     /// One entry.
     One(K, V),
     /// Two or more.
+    #[allow(clippy::box_collection)]
+    // a map in place would be larger than what mostly is there
     Many(Box<BTreeMap<K, V>>),
-}
-
-impl<K, V> Default for Few<K, V> {
-    fn default() -> Self {
-        Self::Empty
-    }
 }
 
 impl<K: Ord + Copy, V> Few<K, V> {

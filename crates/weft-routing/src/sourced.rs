@@ -148,7 +148,9 @@ impl Routing {
         } else if let Some(face) = self.faces.values().find(|it| hosted(it, region) == Some(root)) {
             let declared = face.declared[kind.index()].values();
             let keys: BTreeSet<&KeyExpr> = declared.chain(self.covers(kind)).collect();
-            keys.into_iter().for_each(|key| look(key, table.get(key.as_ke())));
+            for key in keys {
+                look(key, table.get(key.as_ke()));
+            }
         } else if let Some(owned) = self.sourced.get(&(region, root)) {
             owned[kind.index()].iter().for_each(|key| look(key, table.get(key.as_ke())));
         }
