@@ -263,14 +263,6 @@ impl Network {
         let Some(zid) = state.zid.or_else(|| psids.get(&(state.psid as u16)).copied()) else {
             return;
         };
-        if zid == self.config.zid {
-            // Somebody remembers an earlier life of this node, which counted further.
-            if state.sn > self.sn {
-                self.sn = state.sn + 1;
-                news.contradicted = true;
-            }
-            return;
-        }
         let weights = state.weights.unwrap_or_default().into_iter().chain(core::iter::repeat(0));
         let links: BTreeMap<ZenohId, u16> = state
             .links
@@ -281,6 +273,15 @@ impl Network {
                 Some((*psids.get(&psid)?, weight))
             })
             .collect();
+        if zid == self.config.zid {
+            // Somebody remembers an earlier life of this node, which counted further; or has announced it as a
+            // leaf, and others believe that.
+            if claim(state.sn, &links) > claim(self.sn, &self.own().links) {
+                self.sn = state.sn + 1;
+                news.contradicted = true;
+            }
+            return;
+        }
         let Some((ix, is_new)) = self.node(zid) else { return };
         let node = self.nodes[ix.index()].as_mut().expect("it has a number");
         if node.hosted && (is_leaf(&links) || links.is_empty()) {

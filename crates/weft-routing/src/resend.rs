@@ -289,12 +289,22 @@ impl Routing {
                 let state = self.named_root(region, root, self.digest(region, root));
                 for face in new {
                     offers.entry(face).or_default().extend(state.clone());
+                    self.believe_told(face, region, root);
                 }
             }
             for (face, states) in offers {
                 send_node_list(face, OFFER, states, out);
             }
             self.finish_introductions(region, out);
+        }
+    }
+
+    /// A child that does not answer an offer knows what the root owns.
+    fn believe_told(&mut self, face: FaceId, region: Region, root: NodeIx) {
+        for kind in Kind::ALL {
+            for (key, info) in self.owned_by_root(region, root, kind) {
+                self.note_told(face, root, kind, &key, info);
+            }
         }
     }
 

@@ -36,7 +36,7 @@ impl Bench {
         self.receive(face, &crate::message::declare_for(NodeIx(node_id), body));
     }
 
-    fn unsourced(&mut self, face: FaceId, node_id: u16, kind: Kind, text: &str) {
+    pub(super) fn unsourced(&mut self, face: FaceId, node_id: u16, kind: Kind, text: &str) {
         let expr = WireExpr::full(text);
         self.receive(face, &crate::message::undeclare_for(NodeIx(node_id), kind, expr));
     }
@@ -354,4 +354,22 @@ fn what_others_say_of_this_node_is_contradicted() {
         (states[0].psid, states[0].sn, states[0].links.len())
     };
     assert_eq!(own(&mut bench, c), (0, 1_001, 2));
+    // Announced as a leaf of `b2`, which others believe rather than this node: they count alike.
+    let leaf = LinkState {
+        psid: 1,
+        sn: 1_001,
+        links: Vec::from([0]),
+        weights: Some(Vec::from([1])),
+        ..LinkState::default()
+    };
+    let body = LinkStateList(Vec::from([leaf])).to_vec();
+    bench.receive(b, &NetworkMessage::Oam(Oam::link_states(&body)));
+    bench.advance(1_000_000);
+    assert_eq!(own(&mut bench, c), (0, 1_002, 2));
+    // What this node has said itself, it need not say again.
+    let told = LinkState { psid: 1, links: Vec::from([0, 2]), sn: 1_002, ..LinkState::default() };
+    let body = LinkStateList(Vec::from([told])).to_vec();
+    bench.receive(b, &NetworkMessage::Oam(Oam::link_states(&body)));
+    bench.advance(1_000_000);
+    assert_eq!(bench.sent_to(c), [0_u8; 0]);
 }

@@ -141,3 +141,18 @@ fn a_child_is_told_only_what_it_does_not_know() {
     assert_eq!(said, [(RESENT, 0)]);
     assert!(declared >= 1);
 }
+
+#[test]
+fn a_child_that_lets_an_offer_pass_is_kept_up_to_date() {
+    let mut bench = Bench::new(Router);
+    let [b, c] = ["b2", "c3"].map(|text| bench.member(text, Router, true));
+    bench.states(b, &[(0, "b2", 5, &[1]), (1, "a1", 0, &[])]);
+    bench.states(c, &[(0, "c3", 6, &[1]), (1, "a1", 0, &[])]);
+    bench.sourced(b, 0, Kind::Subscriber, "k");
+    bench.advance(OFFER_US + 1_000_000);
+    let (said, _) = bench.said(c);
+    assert!(matches!(said[..], [(OFFER, _)]), "{said:?}");
+    // It knew the key from elsewhere, and says nothing.
+    bench.unsourced(b, 0, Kind::Subscriber, "k");
+    assert_eq!(bench.said(c), (Vec::new(), 1));
+}
