@@ -44,6 +44,7 @@ mod limits;
 mod message;
 mod network;
 mod outbox;
+mod probe;
 mod query;
 mod resend;
 mod route;
@@ -65,6 +66,7 @@ pub use network::{
     ShortestPaths, edge_weight,
 };
 pub use outbox::{Event, Outbox};
+pub use probe::{ECHO, PROBE};
 pub use query::{PendingReply, QueryHop, QueryPlan, QueryRequest, QueryScope};
 pub use resend::{OFFER, RESEND, RESENT};
 pub use route::{DataRoute, Hop, Validity};

@@ -19,6 +19,7 @@ use crate::limits::{Limits, Violation};
 use crate::message;
 use crate::network::{Network, NetworkConfig, NodeIx, NodeView, PathComputation, ShortestPaths};
 use crate::outbox::{Event, Outbox};
+use crate::probe::{ECHO, PROBE, Probing};
 use crate::query::Queries;
 use crate::resend::{Asking, OFFER, RESEND, RESENT};
 use crate::route::Watch;
@@ -153,6 +154,7 @@ pub struct Routing {
     /// Who was asked for what the nodes of networks own.
     pub(crate) asking: BTreeMap<(Region, NodeIx), Asking>,
     pub(crate) schedule: Schedule,
+    pub(crate) probing: Probing,
     locators_changed: bool,
     next_face: u32,
 }
@@ -182,6 +184,7 @@ impl Routing {
             settled: BTreeMap::new(),
             asking: BTreeMap::new(),
             schedule: Schedule::default(),
+            probing: Probing::default(),
             locators_changed: false,
             next_face: FaceId::LOCAL.0 + 1,
             config,
@@ -223,6 +226,7 @@ impl Routing {
         self.gossip.link_up(id, init, place, out);
         if place.networked {
             self.join_network(now_us, id, &init, out);
+            self.probe_soon(now_us);
         }
         if pushed_to {
             self.pushed.insert(id);
@@ -259,6 +263,7 @@ impl Routing {
         }
         self.unhost(now_us, id, crossing, out);
         self.gossip.link_down(id, out);
+        self.probing.forget(id);
         if let Some(region) = network {
             self.leave_network(now_us, region, id, out);
         }
@@ -275,6 +280,10 @@ impl Routing {
         (id, body): (u16, &[u8]),
         out: &mut dyn Outbox,
     ) -> bool {
+        if matches!(id, PROBE | ECHO) {
+            self.handle_probe(now_us, face, (id, body), out);
+            return false;
+        }
         let known = matches!(id, LINKSTATE | RESEND | RESENT | OFFER);
         if !known || self.faces.get(&face).is_none_or(|it| it.whatami == WhatAmI::Client) {
             return false;
@@ -367,7 +376,7 @@ impl Routing {
     }
 
     /// A round trip to a neighbour was measured, in microseconds.
-    pub fn measured(
+    pub(crate) fn measured(
         &mut self,
         now_us: u64,
         face: FaceId,
@@ -408,6 +417,7 @@ impl Routing {
         self.expire_queries(now_us, out);
         self.expire_interests(now_us, out);
         self.network_timeout(now_us, out);
+        self.probe(now_us, out);
         self.tell_locators(now_us, out);
     }
 
@@ -416,7 +426,8 @@ impl Routing {
         let query = self.queries.next_deadline_us().map(|at| (at, "query timeout"));
         let interest = self.interest_deadlines.first().map(|(at, _, _)| (*at, "interest timeout"));
         let locators = self.locators_changed.then_some((0, "addresses have changed"));
-        [query, interest, self.schedule.deadline(), locators].into_iter().flatten().min()
+        let probe = self.probing.due_us.map(|at| (at, "round trips are measured"));
+        [query, interest, self.schedule.deadline(), locators, probe].into_iter().flatten().min()
     }
 
     /// Whether a neighbour serves this node.

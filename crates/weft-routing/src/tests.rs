@@ -9,6 +9,7 @@ mod interests;
 mod limits;
 mod model;
 mod networks;
+mod probing;
 mod queries;
 mod resending;
 mod tokens;

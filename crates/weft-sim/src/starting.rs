@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use weft_intercept::RuleSet;
-use weft_node::{AutoConnect, DialTarget, GossipConfig, NodeConfig, ScoutingConfig, Strategy};
+use weft_node::{
+    AutoConnect, DialTarget, GossipConfig, LatencyWeighted, NodeConfig, ScoutingConfig, Strategy,
+};
 use weft_transport::{CookieKey, TxConfig};
 use weft_wire::{Endpoint, WhatAmI, ZenohId};
 
@@ -121,6 +123,11 @@ impl NodeBuilder<'_> {
             config.gossip_autoconnect = nobody;
             config.scouting = ScoutingConfig { autoconnect: nobody, ..config.scouting.clone() };
         })
+    }
+
+    /// Measures the round trips to other members of a network, and routes by them.
+    pub fn by_latency(self) -> Self {
+        self.configure(|config| config.computation = std::sync::Arc::new(LatencyWeighted))
     }
 
     /// Is no member of a network of peers and routers, like a node of another implementation.

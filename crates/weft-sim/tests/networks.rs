@@ -1,7 +1,7 @@
 //! Several routers, and peers that are linked only through others: scenarios 7 to 24 of 03 §12, as far
 //! as they are about routing between nodes, and what the reference does not do.
 
-use weft_sim::{Answer, Get, NodeRef, Sim};
+use weft_sim::{Answer, Get, Medium, NodeRef, Sim};
 
 /// Routers of which each is connected to the one before.
 fn line<const N: usize>(sim: &mut Sim) -> [NodeRef; N] {
@@ -66,6 +66,42 @@ fn a_dead_router_is_gone_around() {
         sim.verify();
         sim.put_expected(publisher, "k", b"after");
         sim.settle();
+    });
+}
+
+/// Of two ways the faster one is taken, though it has more links; and the other one once that has become faster.
+#[test]
+fn samples_take_the_way_that_was_measured_to_be_faster() {
+    Sim::seeds(0..20).run(|sim| {
+        let fast = Medium { latency_us: 500, jitter_us: 50, ..Medium::default() };
+        let slow = Medium { latency_us: 20_000, ..fast };
+        sim.set_medium(fast);
+        let r0 = sim.router("r0").by_latency().start();
+        let r1 = sim.router("r1").by_latency().connect([r0]).start();
+        let r2 = sim.router("r2").by_latency().connect([r0]).connect([r1]).start();
+        let (publisher, reader) = (client(sim, "p", r0), client(sim, "s", r2));
+        let sub = sim.subscribe(reader, "k");
+        sim.settle();
+        let takes = |sim: &mut Sim, us: u64| {
+            let (before, begin_us) = (sim.samples(sub).len(), sim.now_us());
+            sim.put(publisher, "k", b"x");
+            assert!(sim.run_until(1_000_000, |sim| sim.samples(sub).len() > before));
+            let took_us = sim.now_us() - begin_us;
+            assert!((us / 2..us * 2).contains(&took_us), "{took_us} instead of {us} us");
+        };
+        takes(sim, 1_500);
+        sim.set_medium(slow);
+        sim.reset(r0, r2);
+        sim.run_for(20_000_000);
+        sim.settle();
+        // Through r1, and not over the one link that there is now.
+        takes(sim, 2_000);
+        sim.reset(r0, r1);
+        sim.reset(r1, r2);
+        sim.run_for(20_000_000);
+        sim.settle();
+        takes(sim, 21_000);
+        sim.verify();
     });
 }
 

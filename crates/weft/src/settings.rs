@@ -118,6 +118,9 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
     };
     node.gossip_autoconnect = autoconnect(gossip.autoconnect);
     node.weights = config.weights.clone();
+    if config.by_latency {
+        node.computation = Arc::new(weft_node::LatencyWeighted);
+    }
     node.aggregation = in_namespace(config);
     node.interests_timeout_us = us(config.interests_timeout);
     node.queries_timeout_us = us(config.queries_default_timeout);

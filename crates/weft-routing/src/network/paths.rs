@@ -45,6 +45,11 @@ pub trait PathComputation: fmt::Debug + Send + Sync {
     /// change of the graph.
     fn paths(&self, graph: &Graph, root: NodeIx) -> Paths;
 
+    /// Whether the round trips to neighbours are to be measured, see [`PathComputation::link_weight`].
+    fn measures(&self) -> bool {
+        false
+    }
+
     /// The weight that this node announces for a link of its own, where the configuration gives none:
     /// 1 or more, or 0 for no opinion. `round_trip_us` is the round trip that was measured on the
     /// link, in microseconds, and `announced` the weight so far; a weight that changes with every
@@ -136,8 +141,14 @@ impl PathComputation for LatencyWeighted {
         ShortestPaths.paths(graph, root)
     }
 
+    fn measures(&self) -> bool {
+        true
+    }
+
     fn link_weight(&self, round_trip_us: Option<u64>, announced: u16) -> u16 {
-        let Some(round_trip_us) = round_trip_us else { return UNMEASURED_WEIGHT };
+        let Some(round_trip_us) = round_trip_us else {
+            return if announced == 0 { UNMEASURED_WEIGHT } else { announced };
+        };
         let weight = (round_trip_us / Self::UNIT_US).clamp(1, u64::from(u16::MAX)) as u16;
         let (weight, before) = (u32::from(weight), u32::from(announced));
         let moved = weight * 2 > before * 3 || weight * 3 < before * 2;
@@ -229,6 +240,7 @@ mod tests {
         let weigh =
             |round_trip_us, announced| LatencyWeighted.link_weight(round_trip_us, announced);
         assert_eq!(weigh(None, 0), UNMEASURED_WEIGHT);
+        assert_eq!(weigh(None, 7), 7);
         assert_eq!(weigh(Some(20), UNMEASURED_WEIGHT), 1);
         assert_eq!(weigh(Some(5_000), 0), 50);
         assert_eq!(weigh(Some(6_000), 50), 50);

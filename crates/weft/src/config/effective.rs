@@ -47,6 +47,8 @@ pub struct Effective {
     pub interests_timeout: Duration,
     /// Route as a member of a network of peers and routers, with neighbours that do, too.
     pub mesh: bool,
+    /// Links of a network without a weight cost what their round trip takes.
+    pub by_latency: bool,
     /// Costs of links to members of the network, by neighbour.
     pub weights: BTreeMap<ZenohId, u16>,
     /// Transports with one neighbour.

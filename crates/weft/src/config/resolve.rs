@@ -65,6 +65,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
         queries_default_timeout: values.ms("queries_default_timeout"),
         interests_timeout: values.ms("routing/interests/timeout"),
         mesh: values.bool("routing/mesh"),
+        by_latency: values.value("routing/paths").as_text() == Some("latency"),
         weights: values.weights()?,
         unicast: Unicast {
             open_timeout: values.ms("transport/unicast/open_timeout"),

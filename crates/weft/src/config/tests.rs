@@ -409,7 +409,7 @@ fn every_key_of_the_reference_is_known() {
         assert!(matches!(schema::find(path), Place::Key(..)), "{path}");
     }
     // The other keys that the reference does not have.
-    let others = ["routing/mesh", "transport/link/rx/busy_poll_us"];
+    let others = ["routing/mesh", "routing/paths", "transport/link/rx/busy_poll_us"];
     let ours = schema::keys_below("limits").count() + others.len();
     assert_eq!(KEYS.len(), paths.len() + ours);
     assert_eq!(Config::keys().len(), KEYS.len());

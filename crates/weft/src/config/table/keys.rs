@@ -105,6 +105,8 @@ pub(in super::super) static KEYS: &[Key] = &[
 
     by_mode("routing/mesh", Bool, ["true", "false", "false"],
         "Route as a member of a network of peers and routers, with neighbours that do, too. Weft only."),
+    acted("routing/paths", Choice(&["weights", "latency"]), r#""weights""#,
+        "What links of a network cost that have no weight: the same, or their measured round trip. Weft only."),
     acted("routing/router/linkstate/transport_weights", WEIGHTS, "[]",
         "Costs of the links to other members of the network: [{dst_zid, weight}]; others cost 100."),
     known("routing/router/peers_failover_brokering", Bool, "null",

@@ -156,6 +156,6 @@ fn the_printed_configuration_is_effective_and_commented() {
         }
     }
     let printed = config.print_config();
-    let section = "  queries_default_timeout: 10000,\n  routing: {\n    // Route as a member of a network of peers and routers, with neighbours that do, too. Weft only.\n    mesh: false,\n    router: {\n      linkstate: {\n        // Costs of the links to other members of the network: [{dst_zid, weight}]; others cost 100.\n        transport_weights: [],\n      },\n";
+    let section = "  queries_default_timeout: 10000,\n  routing: {\n    // Route as a member of a network of peers and routers, with neighbours that do, too. Weft only.\n    mesh: false,\n    // What links of a network cost that have no weight: the same, or their measured round trip. Weft only.\n    paths: \"weights\",\n    router: {\n      linkstate: {\n        // Costs of the links to other members of the network: [{dst_zid, weight}]; others cost 100.\n        transport_weights: [],\n      },\n";
     assert!(printed.contains(section), "{printed}");
 }
