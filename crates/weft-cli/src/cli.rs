@@ -25,7 +25,7 @@ use crate::commands::storage::Storage;
 use crate::commands::subscribe::Subscribe;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::logging;
+use crate::logging::{self, LogFormat};
 
 /// Publish, subscribe, query and store with the Zenoh protocol.
 #[derive(Parser, Debug)]
@@ -43,6 +43,16 @@ pub(crate) struct Cli {
     /// What to log on standard error, such as info or warn,weft=debug [default: RUST_LOG, or warn]
     #[arg(long, global = true, value_name = "LEVELS", help_heading = "Output")]
     log: Option<String>,
+    /// How the log and all else on standard error is written
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        help_heading = "Output"
+    )]
+    log_format: LogFormat,
 }
 
 #[derive(Subcommand, Debug)]
@@ -84,7 +94,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Err(_) if std::env::args_os().len() == 1 => return Ok(Cli::command().print_help()?),
         Err(error) => return Err(error.into()),
     };
-    logging::start(cli.log.as_deref())?;
+    logging::start(cli.log.as_deref(), cli.log_format)?;
     let context = Context::new(cli.json);
     let done = match cli.command {
         Command::Router(command) => command.run(&context),

@@ -1,14 +1,20 @@
 //! The log: on standard error, warnings only unless `--log` or `RUST_LOG` says otherwise.
 //!
 //! Directives are `LEVEL` and `TARGET=LEVEL`, separated by commas: `info`, `warn,weft=debug`.
+//!
+//! What the threads of a session say carries its id: `session{zid=…}` before the line, or `span.zid` in JSON.
 
 use std::fmt::{self, Write as _};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
+use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, layer};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
@@ -17,11 +23,25 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::failure::Failure;
 use crate::output::say;
 
+/// How lines on standard error look.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line: timestamp, level, target, message, the event's fields, span.zid
+    Json,
+}
+
+/// Whether all that is said is JSON.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
 /// Starts it.
 ///
 /// # Errors
 /// If `directives` cannot be read.
-pub(crate) fn start(directives: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn start(directives: Option<&str>, format: LogFormat) -> Result<(), Failure> {
+    IS_JSON.store(format == LogFormat::Json, Ordering::Relaxed);
     let to_stderr = layer().with_writer(io::stderr).with_ansi(false);
     let from_environment = std::env::var(VARIABLE).ok().filter(|it| !it.is_empty());
     let targets = match (directives, from_environment) {
@@ -36,13 +56,36 @@ pub(crate) fn start(directives: Option<&str>) -> Result<(), Failure> {
         },
         (None, None) => None,
     };
-    if let Some(targets) = targets {
+    if format == LogFormat::Json {
+        let targets = targets.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+        let to_stderr = to_stderr.json().flatten_event(true).with_span_list(false);
+        tracing_subscriber::registry().with(to_stderr).with(targets).init();
+    } else if let Some(targets) = targets {
         tracing_subscriber::registry().with(to_stderr).with(targets).init();
     } else {
         let warnings = Targets::new().with_default(LevelFilter::WARN);
         tracing_subscriber::registry().with(to_stderr.event_format(Plain)).with(warnings).init();
     }
     Ok(())
+}
+
+/// Something that a command says, as a line of a log in JSON, if that is what is written.
+pub(crate) fn as_json(text: &dyn fmt::Display) -> Option<String> {
+    if !IS_JSON.load(Ordering::Relaxed) {
+        return None;
+    }
+    let text = text.to_string();
+    let (level, message) = match text.split_once(": ") {
+        Some(("error", rest)) => ("ERROR", rest),
+        Some(("warning", rest)) => ("WARN", rest),
+        _ => ("INFO", &*text),
+    };
+    let mut timestamp = String::new();
+    // Writing to a string never fails.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut timestamp));
+    let line =
+        json!({ "timestamp": timestamp, "level": level, "message": message, "target": "weft" });
+    Some(line.to_string())
 }
 
 const VARIABLE: &str = "RUST_LOG";
@@ -72,14 +115,13 @@ where
     }
 }
 
-/// The message and its fields, but for the identity of the only session here.
+/// The message and its fields.
 struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Writing to a string never fails.
         let _ = match field.name() {
-            "own" => Ok(()),
             "message" => write!(self.0, "{value:?}"),
             name => write!(self.0, " {name}={value:?}"),
         };

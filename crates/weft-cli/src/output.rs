@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::ending::{Ending, Reason};
 use crate::failure::Failure;
+use crate::logging;
 
 /// The output of a command; clones are the same one.
 #[derive(Clone, Debug)]
@@ -73,5 +74,8 @@ impl Output {
 
 /// Says something on standard error, if anybody listens there.
 pub(crate) fn say(text: &dyn fmt::Display) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = match logging::as_json(text) {
+        Some(line) => writeln!(io::stderr(), "{line}"),
+        None => writeln!(io::stderr(), "{text}"),
+    };
 }

@@ -36,7 +36,7 @@ pub(crate) fn start(shared: &Arc<Shared>, dial: DialId, endpoints: Vec<Endpoint>
             shared.dial_failed(dial, &reason);
         }
     };
-    if let Err(error) = std::thread::Builder::new().name("weft-dial".into()).spawn(work) {
+    if let Err(error) = shared.span.spawn("weft-dial", work) {
         shared.dial_failed(dial, &format!("no thread to connect with: {error}"));
     }
 }

@@ -242,7 +242,7 @@ impl Crew {
         }
         members.threads.retain(|thread| !thread.is_finished());
         let (crew, own) = (Arc::clone(self), Arc::clone(&post));
-        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+        let thread = shared.span.spawn(name, move || {
             POST.set(Some(Arc::clone(&own)));
             let leaving = Leaving(&crew, &own);
             work(&own);

@@ -47,6 +47,7 @@ mod session;
 mod shard;
 mod shared;
 mod stack;
+mod thread;
 mod transport;
 mod wait;
 
@@ -63,6 +64,7 @@ pub use runtime::{CLOSE_HANDLERS_MAX, Neighbour, Runtime, RuntimeConfig, Traffic
 pub use scout::{ScoutGroup, scout};
 pub use sender::CongestionWaits;
 pub use session::{IncomingQuery, IncomingReply, SessionHandler};
+pub use thread::SessionSpan;
 pub use wait::{WaitHooks, set_wait_hooks, wait_while};
 
 pub use weft_link::{AcceptFault, LinkError, OptionFault, OsError};

@@ -141,7 +141,7 @@ pub(crate) fn go_on(
     if pending.is_empty() {
         return Ok(None);
     }
-    let shared = Arc::downgrade(shared);
+    let (span, shared) = (shared.span.clone(), Arc::downgrade(shared));
     let open = |shared: &Weak<Shared>| shared.upgrade().filter(|shared| !shared.is_stopping());
     let work = move || {
         let pause = |pause| {
@@ -158,7 +158,7 @@ pub(crate) fn go_on(
         // Nothing that opening does without is an error.
         let _ = try_until_bound(pending, pause, taken);
     };
-    let thread = std::thread::Builder::new().name("weft-listen".into()).spawn(work);
+    let thread = span.spawn("weft-listen", work);
     Ok(Some(thread.map_err(OpenError::Resources)?.thread().clone()))
 }
 

@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::thread::SessionSpan;
+
 /// Threads of one reserve that wait at the same time.
 const WAITING_MAX: usize = 2;
 /// How long each waits before it ends.
@@ -88,7 +90,12 @@ impl Reserve<Errand> {
     ///
     /// # Errors
     /// If the system gives no thread; the errand is dropped.
-    pub(crate) fn run(self: &Arc<Self>, name: &str, errand: Errand) -> std::io::Result<()> {
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        span: &SessionSpan,
+        name: &str,
+        errand: Errand,
+    ) -> std::io::Result<()> {
         let Err(errand) = self.call(errand) else { return Ok(()) };
         let reserve = Arc::clone(self);
         let work = move || {
@@ -97,7 +104,7 @@ impl Reserve<Errand> {
                 next();
             }
         };
-        std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
+        span.spawn(name, work).map(drop)
     }
 }
 
@@ -108,6 +115,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread::{self, ThreadId};
     use std::time::Instant;
+    use weft_wire::ZenohId;
 
     /// How long anything may take before a test fails.
     const SOON: Duration = Duration::from_secs(20);
@@ -175,11 +183,12 @@ mod tests {
     fn errands_one_after_the_other_share_a_thread() {
         const COUNT: usize = 50;
         let reserve = Arc::new(Reserve::<Errand>::default());
+        let span = SessionSpan::new("1".parse::<ZenohId>().unwrap());
         let (ran, threads) = channel::<ThreadId>();
         for _ in 0..COUNT {
             let ran = ran.clone();
             let errand = Box::new(move || ran.send(thread::current().id()).unwrap());
-            reserve.run("errand", errand).unwrap();
+            reserve.run(&span, "errand", errand).unwrap();
             until("it waits for the next", || {
                 let state = reserve.lock();
                 state.waiting == 1 && state.work.is_empty()

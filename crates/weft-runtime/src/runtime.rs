@@ -30,6 +30,7 @@ use crate::service::ServiceHandle;
 use crate::session::SessionHandler;
 use crate::shard::Shard;
 use crate::shared::{Settings, Shared, SharedParts};
+use crate::thread::SessionSpan;
 use crate::transport::Transport;
 use crate::wait::wait_while;
 
@@ -145,6 +146,15 @@ impl Runtime {
     /// # Errors
     /// [`OpenError`] if a required endpoint cannot be bound or nothing required is reached.
     pub fn open(
+        config: RuntimeConfig,
+        session: Arc<dyn SessionHandler>,
+    ) -> Result<Self, OpenError> {
+        let span = SessionSpan::new(config.node.zid);
+        span.in_scope(|| Self::open_as(span.clone(), config, session))
+    }
+
+    fn open_as(
+        span: SessionSpan,
         mut config: RuntimeConfig,
         session: Arc<dyn SessionHandler>,
     ) -> Result<Self, OpenError> {
@@ -160,11 +170,12 @@ impl Runtime {
             .map(|_| Shard::new(config.busy_poll).map(Arc::new))
             .collect::<Result<_, _>>()
             .map_err(OpenError::Resources)?;
-        let service = ServiceHandle::new().map_err(OpenError::Resources)?;
+        let service = ServiceHandle::new(span.clone()).map_err(OpenError::Resources)?;
         let mut node = Node::new(config.node);
         node.set_locators(locators);
         let shared = Shared::new(SharedParts {
             node,
+            span,
             shards,
             service,
             scouting: Arc::new(scouting),
@@ -199,9 +210,8 @@ impl Runtime {
         self.shared.start_events().map_err(OpenError::Resources)?;
         let (service, shared) = (self.shared.service.clone(), Arc::downgrade(&self.shared));
         let scouting = Arc::clone(&self.shared.scouting);
-        let thread = std::thread::Builder::new()
-            .name("weft-service".into())
-            .spawn(move || service.run(&shared, &scouting));
+        let run = move || service.run(&shared, &scouting);
+        let thread = self.shared.span.spawn("weft-service", run);
         let thread = thread.map_err(OpenError::Resources)?;
         *self.service.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
@@ -277,6 +287,11 @@ impl Runtime {
     /// Whether [`Runtime::close`] was called.
     pub fn is_closed(&self) -> bool {
         self.shared.stopping.load(Ordering::Acquire)
+    }
+
+    /// The session in the log.
+    pub fn span(&self) -> &SessionSpan {
+        &self.shared.span
     }
 
     /// The node's identity.

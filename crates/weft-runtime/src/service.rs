@@ -19,6 +19,7 @@ use crate::reserve::{Errand, Reserve};
 use crate::scout::ScoutSockets;
 use crate::sender::{BURST_TICK, Sender, Tick};
 use crate::shared::Shared;
+use crate::thread::SessionSpan;
 
 /// How long accepting pauses when the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -49,6 +50,7 @@ struct Inner {
     /// Posts are being looked at.
     watching: AtomicBool,
     errands: Arc<Reserve<Errand>>,
+    span: SessionSpan,
 }
 
 /// The looks at busy posts.
@@ -59,7 +61,7 @@ struct Watch {
 }
 
 impl ServiceHandle {
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub(crate) fn new(span: SessionSpan) -> std::io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             poller: Poller::new()?,
             bursts: Mutex::new(Vec::new()),
@@ -70,6 +72,7 @@ impl ServiceHandle {
             unresponsive: AtomicBool::new(false),
             watching: AtomicBool::new(false),
             errands: Arc::default(),
+            span,
         })))
     }
 
@@ -131,9 +134,12 @@ impl ServiceHandle {
         }
     }
 
-    /// Threads for what must not keep its caller.
-    pub(crate) fn errands(&self) -> &Arc<Reserve<Errand>> {
-        &self.0.errands
+    /// Has something done that must not keep its caller.
+    ///
+    /// # Errors
+    /// If the system gives no thread; the errand is dropped.
+    pub(crate) fn run_errand(&self, name: &str, errand: Errand) -> std::io::Result<()> {
+        self.0.errands.run(&self.0.span, name, errand)
     }
 
     pub(crate) fn stop(&self) {

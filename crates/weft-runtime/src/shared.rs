@@ -33,6 +33,7 @@ use crate::sender::CongestionWaits;
 use crate::service::ServiceHandle;
 use crate::session::SessionHandler;
 use crate::shard::Shard;
+use crate::thread::SessionSpan;
 use crate::transport::Transport;
 
 /// The control plane and the tables that change with it.
@@ -74,6 +75,7 @@ pub(crate) struct Settings {
 
 pub(crate) struct Shared {
     pub(crate) zid: ZenohId,
+    pub(crate) span: SessionSpan,
     control: Mutex<Control>,
     pub(crate) events: Arc<EventQueue>,
     pub(crate) alarms: Alarms,
@@ -98,6 +100,7 @@ pub(crate) struct Shared {
 /// What [`Shared::new`] needs.
 pub(crate) struct SharedParts {
     pub(crate) node: Node,
+    pub(crate) span: SessionSpan,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) service: ServiceHandle,
     pub(crate) scouting: Arc<ScoutSockets>,
@@ -112,6 +115,7 @@ impl Shared {
         let zid = parts.node.zid();
         Arc::new(Self {
             zid,
+            span: parts.span,
             control: Mutex::new(Control { node: parts.node, tables: Tables::default() }),
             events: Arc::default(),
             alarms: Alarms::default(),

@@ -74,10 +74,8 @@ impl Admin {
         let (tasks, waiting) = sync_channel(TASKS_MAX);
         let space =
             Space { runtime: Arc::downgrade(runtime), zid: core.zid, root: root.clone(), settings };
-        std::thread::Builder::new()
-            .name("weft-admin".into())
-            .spawn(move || space.run(&waiting))
-            .map_err(weft_runtime::OpenError::Resources)?;
+        let run = move || space.run(&waiting);
+        runtime.span().spawn("weft-admin", run).map_err(weft_runtime::OpenError::Resources)?;
         let (id, subscriber) = (runtime.next_entity(), runtime.next_entity());
         core.set_admin(Arc::new(Self { id, tasks: tasks.clone() }));
         runtime.declare_queryable(id, &KeyExpr::new(format!("{root}/**"))?, false, Locality::Any);

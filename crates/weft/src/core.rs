@@ -305,15 +305,15 @@ impl SessionHandler for Core {
             NodeEvent::QueryTimeout { query } => self.query_timeout(query),
             NodeEvent::QueryFinal { query } => self.query_final(query),
             NodeEvent::NeighbourUp { zid, whatami, qos, .. } => {
-                tracing::info!(own = %self.zid, %zid, %whatami, "neighbour connected");
+                tracing::info!(%zid, %whatami, "neighbour connected");
                 let object = TransportInfo { zid, whatami, is_qos: qos };
                 Neighbourhood::transport(self, &Event { kind: EventKind::Opened, object });
             }
             NodeEvent::NeighbourDown { zid, why, .. } => {
-                tracing::info!(own = %self.zid, %zid, why, "neighbour gone");
+                tracing::info!(%zid, why, "neighbour gone");
                 Neighbourhood::transport_gone(self, zid);
             }
-            NodeEvent::Warning { text } => tracing::warn!(own = %self.zid, "{text}"),
+            NodeEvent::Warning { text } => tracing::warn!("{text}"),
             _ => {}
         }
     }

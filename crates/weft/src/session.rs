@@ -86,7 +86,7 @@ impl OpenBuilder {
                 AdminSettings { config: self.config, adminspace, metadata },
             )?;
         }
-        tracing::info!(zid = %core.zid, mode = %effective.mode, "session open");
+        runtime.span().in_scope(|| tracing::info!(mode = %effective.mode, "session open"));
         Ok(Session(Arc::new(SessionInner {
             runtime,
             clock: Hlc::new(core.zid),
@@ -151,7 +151,7 @@ impl SessionInner {
         if let Some(admin) = admin {
             admin.close();
         }
-        tracing::info!(zid = %self.core.zid, "session closed");
+        self.runtime.span().in_scope(|| tracing::info!("session closed"));
     }
 
     /// Ends a publisher or querier, and its matching listeners.

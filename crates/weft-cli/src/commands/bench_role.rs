@@ -18,7 +18,7 @@ use crate::arguments::{Mode, seconds};
 use crate::ending::{Ending, Limits, Reason};
 use crate::failure::Failure;
 use crate::flood;
-use crate::logging;
+use crate::logging::{self, LogFormat};
 use crate::measure::{RoundTrips, Window};
 use crate::output::say;
 use crate::rally::{self, Answers, Pings};
@@ -103,7 +103,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         Err(error) if !error.use_stderr() => return Ok(error.print()?),
         Err(error) => return Err(error.into()),
     };
-    logging::start(None)?;
+    logging::start(None, LogFormat::Text)?;
     let ending = Ending::new();
     ending.on_signals()?;
     end_with_stdin(&ending)?;

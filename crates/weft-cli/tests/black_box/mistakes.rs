@@ -106,6 +106,30 @@ fn a_peer_goes_on_trying_and_warns() {
     assert!(ended.stderr.iter().any(|line| line.contains("session open")), "{ended:?}");
 }
 
+#[test]
+fn a_log_in_json_is_an_object_a_line_with_the_id_of_the_session() {
+    let flags = "-l tcp/127.0.0.1:0 --no-multicast-scouting -e tcp/127.0.0.1:9 -i a1b2";
+    let ended = Weft::run(&format!("sub {flags} --duration 0.05 --log debug --log-format json"));
+    let lines: Vec<serde_json::Value> =
+        ended.stderr.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = |text: &str| {
+        let is_it = |line: &&serde_json::Value| line["message"].as_str().unwrap().starts_with(text);
+        lines.iter().find(is_it).unwrap_or_else(|| panic!("no {text}: {lines:?}"))
+    };
+    assert_eq!(said("session open")["span"]["zid"], "a1b2");
+    assert_eq!(said("session open")["level"], "INFO");
+    assert_eq!(said("session closed")["span"]["zid"], "a1b2");
+    // Said by another thread.
+    let warning = lines.iter().find(|line| line["level"] == "WARN").unwrap();
+    assert_eq!(warning["span"]["zid"], "a1b2", "{warning}");
+    // The command's own words.
+    assert_eq!(said("session a1b2 listens on")["target"], "weft");
+    let failed = Weft::run("sub -e tcp/localhost --log-format json");
+    assert_eq!(failed.code, Some(2));
+    let line: serde_json::Value = serde_json::from_str(&failed.stderr[0]).unwrap();
+    assert_eq!(line["level"], "ERROR");
+}
+
 /// For longer than any test takes, and where nobody listens.
 const OPENING: &str =
     "-m client -e tcp/127.0.0.1:9 --cfg connect/timeout_ms:-1 --no-multicast-scouting";

@@ -43,7 +43,7 @@ impl Sender {
             let (state, _) = place.sender.push_slowly(state, &copy, blocking, PushError::Full);
             place.sender.after_send(state, qos);
         };
-        let started = self.service.errands().run("weft-first", Box::new(wait));
+        let started = self.service.run_errand("weft-first", Box::new(wait));
         if let Err(error) = &started {
             tracing::debug!(%error, "no thread for a message to wait on: dropping it");
             self.dropped.fetch_add(1, Ordering::Relaxed);
