@@ -14,7 +14,9 @@ from pathlib import Path
 
 from weftbench import BenchError
 
-READY_SECONDS_MAX = 15
+READY_SECONDS_MAX = 30
+# What a role may take to leave nothing behind, once its input has ended.
+STOP_SECONDS_MAX = 5
 # What a role may take beyond its own measurement. It gives up by itself after 30 s, and then says why.
 GRACE_SECONDS = 40
 
@@ -61,11 +63,11 @@ class Process:
             reader.start()
 
     def close(self):
-        """Ends it: by the end of its input, and if it does not listen, at once."""
+        """Ends it: by the end of its input, and if it does not listen, by force."""
         with contextlib.suppress(OSError):
             self._child.stdin.close()
         try:
-            self._child.wait(timeout=0.5)
+            self._child.wait(timeout=STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
