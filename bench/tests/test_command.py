@@ -112,4 +112,4 @@ class Command(unittest.TestCase):
         status, out, _ = quietly(command.main, ["--list", "--case", "routed-thr/8"])
         self.assertEqual(status, 0)
         self.assertIn("routed-thr/8 ", out)
-        self.assertIn("weft, reference, limit, mosquitto, nats", out)
+        self.assertIn("weft, reference, limit, mosquitto, nats, kafka", out)

@@ -7,6 +7,7 @@ import unittest.mock
 from pathlib import Path
 
 from weftbench import BenchError, report
+from weftbench.peers import PEERS
 
 from tests.test_results import result
 
@@ -95,3 +96,14 @@ class Plots(unittest.TestCase):
         drawn = plots.draw(WHOLE["results"])
         self.assertEqual(list(drawn), ["p2p-thr"])
         self.assertEqual(drawn, plots.draw(WHOLE["results"]))
+
+    def test_a_legend_names_every_peer(self):
+        try:
+            from weftbench import plots
+        except ImportError:
+            self.skipTest("matplotlib is not installed")
+        everybody = dict.fromkeys(PEERS, [1.0])
+        rows = [result(label, **everybody).full() for label in ("routed-thr/8", "routed-thr/64")]
+        _, svg = plots.draw(rows)["routed-thr"]
+        for peer in PEERS.values():
+            self.assertIn(f">{peer.title}</text>", svg)

@@ -111,4 +111,9 @@ class Cases(unittest.TestCase):
         self.assertIsNotNone(by_label["routed-thr/8"].way_of("mosquitto"))
         self.assertIsNone(by_label[f"routed-thr/{SIZES[-1]}"].way_of("nats"))
         self.assertIsNone(by_label["routed-thr/8"].way_of("cyclone"))
+        brokered = [label for label, case in by_label.items() if case.way_of("kafka")]
+        for label in ("routed-thr/8", "routed-rtt/64", "routed-rtt-awake/64", "fan-out-10/64", "fan-out-100/64"):
+            self.assertIn(label, brokered)
+        for label in ("p2p-thr/8", "routed-keys-10000/64", "routed-get/64"):
+            self.assertNotIn(label, brokered)
         self.assertTrue(all(peer.size_max > 8 for peer in PEERS.values()))

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from weftbench import HERE, ROOT, BenchError
 from weftbench.measure import missing_tool
@@ -56,19 +57,39 @@ def cargo(folder: str) -> Callable[[], list[str]]:
 
 def go(folder: str) -> Callable[[], list[str]]:
     def build() -> list[str]:
-        target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
-        binary = f"{target}/bench-{folder}"
+        binary = str(target(folder))
         run(["go", "build", "-C", f"bench/peers/{folder}", "-o", binary, "."])
         return [binary]
 
     return build
 
 
-def run(command: list[str]) -> str:
-    """Runs a build in the repository's root and returns its standard output."""
+# Not the collector of Kafka's own scripts, G1 with pauses of 20 ms at the most: with that, a message takes about a third
+# more of two cores' time. The memory is what Java takes by itself, up to a quarter of all, for large messages need it.
+JAVA = ("java", "-XX:+UseParallelGC")
+
+
+def maven(folder: str) -> Callable[[], list[str]]:
+    def build() -> list[str]:
+        built = target(folder)
+        words = ["--quiet", "--batch-mode", f"-Dbench.target={built}"]
+        # Maven tells its errors on standard output.
+        run(["mvn", *words, "--file", f"bench/peers/{folder}/pom.xml", "compile"], stdout=sys.stderr)
+        return [*JAVA, "-cp", f"{built}/classes:{built}/lib/*", "Roles"]
+
+    return build
+
+
+def target(folder: str) -> Path:
+    """What is built of a further peer: nothing that is committed."""
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / f"bench-{folder}"
+
+
+def run(command: list[str], stdout=subprocess.PIPE) -> str | None:
+    """Runs a build in the repository's root and returns its standard output, if that goes nowhere else."""
     print(f"$ {shlex.join(command)}", file=sys.stderr)
     try:
-        built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        built = subprocess.run(command, cwd=ROOT, stdout=stdout, text=True, check=False)
     except OSError as error:
         raise BenchError(f"`{shlex.join(command)}` did not start: {error}") from error
     if built.returncode != 0:
@@ -105,6 +126,17 @@ OTHERS = (
         lambda: missing_tool("go", "golang"),
         # The largest that its server takes without a warning.
         size_max=64 * MIB,
+    ),
+    Peer(
+        "kafka",
+        "Kafka",
+        # Its keys have no wildcards: a subscriber gets all of a topic.
+        frozenset({ROUTED, SESSIONS}),
+        maven("kafka"),
+        lambda: missing_tool("mvn", "maven") or missing_tool("javac", "openjdk-17-jdk-headless"),
+        size_max=64 * MIB,
+        # Java starts, and compiles what it runs often.
+        overhead=8,
     ),
     Peer(
         "cyclone",

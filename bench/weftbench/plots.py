@@ -33,6 +33,7 @@ COLOURS = {
     "ping": "#555555",
     "mosquitto": "#edae49",
     "nats": "#66a182",
+    "kafka": "#2e4057",
     "cyclone": "#8d6a9f",
 }
 
