@@ -181,8 +181,8 @@ def forever(work, threads):
         while True:
             try:
                 work()
-            except weft.ZError:
-                pass
+            except (weft.ZError, RuntimeError):
+                pass  # a RuntimeError: 3.12 starts no thread for a callback once the exit has begun
     for _ in range(threads):
         threading.Thread(target=loop, daemon=True).start()
 """
