@@ -7,12 +7,14 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
 
-use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyUnicodeDecodeError};
+use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::ffi;
+use pyo3::impl_::pyclass::{PyClassImpl, PyClassItems};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyString};
 use weft::zbytes::INLINE_LEN_MAX;
+
+use crate::buffer;
 
 /// Bytes of a payload or an attachment: immutable, shared, perhaps in several pieces.
 ///
@@ -61,37 +63,6 @@ fn shared(bytes: &Bound<'_, PyBytes>) -> weft::ZBytes {
     weft::ZBytes::from_owner(Arc::new(owner), 0..len)
 }
 
-/// A buffer's bytes in C order.
-fn copied(buffer: &PyBuffer<u8>, py: Python<'_>) -> PyResult<Vec<u8>> {
-    buffer.to_vec(py)
-}
-
-/// Any buffer as bytes, whatever its items are.
-///
-/// # Errors
-/// `TypeError` if it is none.
-fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyBuffer<u8>> {
-    let view = || -> PyResult<PyBuffer<u8>> {
-        let memory = object.py().get_type::<pyo3::types::PyMemoryView>().call1((object,))?;
-        let is_contiguous: bool = memory.getattr("c_contiguous")?.extract()?;
-        if !is_contiguous {
-            return Err(PyBufferError::new_err("the buffer is not C-contiguous"));
-        }
-        // `cast` wants at least one dimension and no zero in the shape.
-        if memory.getattr("nbytes")?.extract::<usize>()? == 0 {
-            return PyBuffer::get(&PyBytes::new(object.py(), b""));
-        }
-        PyBuffer::get(&memory.call_method1("cast", ("B",))?)
-    };
-    view().map_err(|error| {
-        if error.is_instance_of::<PyBufferError>(object.py()) {
-            return PyTypeError::new_err(error.value(object.py()).to_string());
-        }
-        let given = object.get_type().name().map(|name| name.to_string()).unwrap_or_default();
-        PyTypeError::new_err(format!("expected ZBytes, str or bytes-like, not {given}"))
-    })
-}
-
 /// An argument that is a payload or an attachment, to be kept.
 pub(crate) struct Bytes(pub(crate) weft::ZBytes);
 
@@ -108,8 +79,7 @@ impl FromPyObject<'_, '_> for Bytes {
         if let Ok(text) = object.cast::<PyString>() {
             return Ok(Self(text.to_cow()?.as_ref().into()));
         }
-        let buffer = buffer(&object)?;
-        Ok(Self(copied(&buffer, object.py())?.into()))
+        buffer::read(&object, |bytes| Ok(Self(bytes.into())))
     }
 }
 
@@ -136,16 +106,7 @@ pub(crate) fn lend<T>(
     if let Ok(text) = object.cast::<PyString>() {
         return call(text.to_cow()?.as_bytes());
     }
-    let buffer = buffer(object)?;
-    let (data, len) = (buffer.buf_ptr().cast::<u8>(), buffer.len_bytes());
-    if len == 0 {
-        return call(&[]);
-    }
-    // SAFETY: a contiguous buffer of `len` bytes that is exported, so neither freed nor resized, until `buffer` is
-    // dropped. Who writes to it meanwhile, from another thread, publishes a mixture of bytes, as with a
-    // socket; nothing here depends on their values.
-    let slice = unsafe { std::slice::from_raw_parts(data, len) };
-    call(slice)
+    buffer::read(object, call)
 }
 
 impl PyZBytes {
@@ -246,18 +207,27 @@ impl PyZBytes {
     ) -> (Bound<'py, pyo3::types::PyType>, (Bound<'py, PyBytes>,)) {
         (slf.get_type(), (slf.get().to_bytes(slf.py()),))
     }
+}
 
-    // SAFETY: only the interpreter calls it, with a buffer to fill.
-    unsafe fn __getbuffer__(
-        slf: Bound<'_, Self>,
-        view: *mut ffi::Py_buffer,
-        flags: c_int,
-    ) -> PyResult<()> {
-        let bytes = slf.get().contiguous();
-        let (data, len) = (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len() as isize);
-        // SAFETY: the interpreter's buffer to fill; the bytes neither move nor change as long as the object lives,
-        // which the view keeps alive. Read-only is said, and asking for more is refused.
-        let outcome = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), data, len, 1, flags) };
-        if outcome == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+// What `__getbuffer__` among the methods would be, were it not hidden.
+pyo3::inventory::submit! {
+    type Inventory = <PyZBytes as PyClassImpl>::Inventory;
+    Inventory::new(PyClassItems {
+        methods: &[],
+        slots: &[ffi::PyType_Slot { slot: ffi::Py_bf_getbuffer, pfunc: get_buffer as *mut c_void }],
+    })
+}
+
+// SAFETY: only the interpreter calls it, attached, with an object of the type and a buffer to fill.
+unsafe extern "C" fn get_buffer(
+    object: *mut ffi::PyObject,
+    view: *mut buffer::View,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: as above; the bytes neither move nor change as long as the object lives.
+    unsafe {
+        let py = Python::assume_attached();
+        let object = Borrowed::from_ptr(py, object).cast_unchecked::<PyZBytes>();
+        buffer::fill(view, object, object.get().contiguous(), flags)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! No logic of the protocol is here: arguments become builders of the API, what arrives becomes objects. What this
 //! crate adds is Python's side of waiting (`gil`), of callbacks (`dispatch`), of channels (`handler`) and of
-//! buffers (`bytes`).
+//! buffers (`buffer`, `bytes`).
 //!
 //! Spec: 05 part B.
 
@@ -19,6 +19,7 @@ macro_rules! with {
 }
 
 mod advanced;
+mod buffer;
 mod bytes;
 mod cancel;
 mod channel;

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pathlib
+import sys
 
 import pytest
 
@@ -100,6 +101,8 @@ def test_classes(module, name, surface):
 
 
 def constructor(cls, name, expected):
+    if sys.version_info < (3, 10) and cls.__text_signature__ is None:
+        return  # the stable ABI of 3.9 drops it
     signature = inspect.signature(cls)
     parameters = list(signature.parameters.values())
     assert len(parameters) >= len(expected)

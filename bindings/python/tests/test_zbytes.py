@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import gc
+import io
 import sys
 
 import numpy
@@ -106,6 +107,21 @@ def test_mutable_buffers_are_copied_where_they_are_kept():
     mutable = bytearray(BIG)
     payload = weft.ZBytes(mutable)
     mutable[0] = 99
+    assert bytes(payload) == BIG
+
+
+def test_buffers_are_released(alone, key):
+    publisher = alone.declare_publisher(key)
+    buffer = bytearray(b"ab")
+    for use in (publisher.put, weft.ZBytes, lambda it: alone.put(key, it)):
+        use(buffer)
+        buffer.append(0)  # a BufferError while it is exported
+
+
+def test_payloads_cannot_be_written_to():
+    payload = weft.ZBytes(BIG)
+    with pytest.raises(TypeError, match="read-write"):
+        io.BytesIO(b"12").readinto(payload)
     assert bytes(payload) == BIG
 
 
