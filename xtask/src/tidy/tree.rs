@@ -5,8 +5,15 @@ use std::io;
 use std::path::Path;
 
 /// Folders that hold nothing of ours: version control, installed packages, findings. Relative to the root.
-const SKIPPED: &[&str] =
-    &[".git", ".venv", ".venv-bench", ".venv-python", "bench/report", "fuzz/artifacts"];
+const SKIPPED: &[&str] = &[
+    ".git",
+    ".venv",
+    ".venv-abi3",
+    ".venv-bench",
+    ".venv-python",
+    "bench/report",
+    "fuzz/artifacts",
+];
 /// Folders to skip wherever they are.
 const SKIPPED_ANYWHERE: &[&str] = &["__pycache__", ".pytest_cache"];
 /// No text is read from a longer file: its length is the finding.
