@@ -7,6 +7,7 @@ use weft_runtime::OpenError;
 
 use crate::config::ConfigError;
 use crate::encoding::EncodingError;
+use crate::quorum::QuorumError;
 use crate::select::SelectError;
 
 /// What failed.
@@ -34,6 +35,8 @@ pub enum Error {
     Select(SelectError),
     /// The encoding cannot be used.
     Encoding(EncodingError),
+    /// Too few repliers agree on what was asked for, or have what was put.
+    Quorum(QuorumError),
     /// An argument cannot be used.
     Argument {
         /// What, and what to give instead.
@@ -61,6 +64,8 @@ pub enum ErrorKind {
     Select,
     /// See [`Error::Encoding`].
     Encoding,
+    /// See [`Error::Quorum`].
+    Quorum,
     /// See [`Error::Argument`].
     Argument,
 }
@@ -80,6 +85,7 @@ impl Error {
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Select(_) => ErrorKind::Select,
             Self::Encoding(_) => ErrorKind::Encoding,
+            Self::Quorum(_) => ErrorKind::Quorum,
             Self::Argument { .. } => ErrorKind::Argument,
         }
     }
@@ -100,6 +106,7 @@ impl fmt::Display for Error {
             Self::Cancelled => f.write_str("query was cancelled"),
             Self::Select(error) => error.fmt(f),
             Self::Encoding(error) => error.fmt(f),
+            Self::Quorum(error) => error.fmt(f),
             Self::Argument { message } => f.write_str(message),
         }
     }
@@ -122,7 +129,8 @@ from!(
     Config(ConfigError),
     Open(OpenError),
     Select(SelectError),
-    Encoding(EncodingError)
+    Encoding(EncodingError),
+    Quorum(QuorumError)
 );
 
 impl From<core::convert::Infallible> for Error {

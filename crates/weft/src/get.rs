@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::handlers::{Callback, FifoChannel, IntoHandler};
 use crate::listener::Listener;
 use crate::query::{ANY_KEY, ReplyKeyExpr};
+use crate::quorum::QuorumGet;
 use crate::reply::Reply;
 use crate::resolve::immediate;
 use crate::select::{Select, escape_argument};
@@ -203,6 +204,25 @@ impl<'a, S: IntoSelector> GetBuilder<'a, S> {
         let quality = Quality::new(&session.0);
         let handler = FifoChannel::default();
         Self { session, selector, quality, extras: Extras::default(), handler }
+    }
+
+    /// Wants at least `repliers` of them, 1 to [`quorum::REPLIERS_MAX`](crate::quorum::REPLIERS_MAX), to
+    /// give the same answer: kind, payload, encoding, and time stamp where both have one. Asks all that
+    /// match and compares what each says, so target and consolidation have no effect. Of a single key the
+    /// first quorum ends it; of an expression with wildcards every key that has one is in the result.
+    ///
+    /// Repliers are told apart by the identities that replies carry; several queryables of one session
+    /// count as several. Further options come before this one.
+    ///
+    /// ```no_run
+    /// # let session = weft::open(weft::Config::default()).wait()?;
+    /// let agreed = session.get("home/door").quorum(2).wait()?;
+    /// println!("{}", agreed.samples[0].payload().try_to_str()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn quorum(self, repliers: usize) -> QuorumGet<'a, S> {
+        let Self { session, selector, quality, extras, .. } = self;
+        QuorumGet::new(session, selector, quality, extras, repliers)
     }
 }
 

@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acknowledge;
 mod admin;
 mod cancel;
 pub mod config;
@@ -43,6 +44,7 @@ mod publisher;
 mod querier;
 mod query;
 mod queryable;
+pub mod quorum;
 mod reply;
 mod resolve;
 mod sample;
@@ -71,6 +73,7 @@ pub use publisher::{PublicationBuilder, Publisher, PublisherBuilder, PutBuilder}
 pub use querier::{Querier, QuerierBuilder, QuerierGetBuilder};
 pub use query::{Query, ReplyBuilder, ReplyErrBuilder, ReplyKeyExpr};
 pub use queryable::{Queryable, QueryableBuilder};
+pub use quorum::{Agreement, QuorumEnd, QuorumError, QuorumGet, QuorumPut};
 pub use reply::{Reply, ReplyError};
 pub use resolve::Waiting;
 pub use sample::{Sample, SampleKind, SampleView};

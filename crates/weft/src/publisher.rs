@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::handlers::FifoChannel;
 use crate::key::IntoKeyExpr;
 use crate::matching::{MatchingListenerBuilder, MatchingStatus};
+use crate::quorum::{QuorumPut, Written};
 use crate::resolve::immediate;
 use crate::session::{Session, SessionInner};
 use crate::timestamp::TimestampInstrumentation;
@@ -219,6 +220,43 @@ impl<'a, K: IntoKeyExpr> PutBuilder<'a, K> {
     }
 }
 
+impl<'a, K: IntoKeyExpr + 'a> PutBuilder<'a, K> {
+    /// Waits until at least `repliers` storages or
+    /// [acknowledging](crate::SubscriberBuilder::acknowledging) subscribers, 1 to
+    /// [`quorum::REPLIERS_MAX`](crate::quorum::REPLIERS_MAX), have it, or something newer. It is stamped by
+    /// this session's clock, unless it has a stamp, and read back until it is there. A router that finds
+    /// the stamp too far in the future replaces it, and then nobody has it.
+    ///
+    /// A deletion is confirmed only by acknowledging subscribers: storages say nothing of what they do
+    /// not have. Further options of the put come before this one.
+    ///
+    /// ```no_run
+    /// # let session = weft::open(weft::Config::default()).wait()?;
+    /// session.put("home/door", "shut").quorum(2).wait()?;
+    /// # Ok::<(), weft::Error>(())
+    /// ```
+    pub fn quorum(self, repliers: usize) -> QuorumPut<'a> {
+        let write = move || {
+            let Self { session, key, payload, mut extras, how } = self;
+            let key = one_key(key.into_key_expr()?)?;
+            let stamp = *extras.timestamp.get_or_insert_with(|| session.new_timestamp());
+            let (qos, destination) = (how.qos, how.destination);
+            PutBuilder { session, key: &key, payload, extras, how }.wait()?;
+            Ok(Written { session: Arc::clone(&session.0), key, stamp, qos, destination })
+        };
+        QuorumPut::new(Box::new(write), repliers)
+    }
+}
+
+/// A key for a quorum: with wildcards it could not be read back.
+fn one_key(key: KeyExpr) -> Result<KeyExpr> {
+    if key.is_wild() {
+        let message = format!("a quorum needs a key without wildcards, not `{key}`");
+        return Err(Error::Argument { message });
+    }
+    Ok(key)
+}
+
 immediate!([K: IntoKeyExpr] PutBuilder<'_, K> => Result<()>);
 
 /// Declares a [`Publisher`].
@@ -416,9 +454,23 @@ pub struct PublicationBuilder<'a> {
     extras: Extras,
 }
 
-impl PublicationBuilder<'_> {
+impl<'a> PublicationBuilder<'a> {
     extras!();
     own_source!();
+
+    /// Waits until so many have it: see [`PutBuilder::quorum`].
+    pub fn quorum(mut self, repliers: usize) -> QuorumPut<'a> {
+        let write = move || {
+            let publisher = self.publisher;
+            let session = publisher.session.upgrade().ok_or(Error::SessionClosed)?;
+            let key = one_key(publisher.key_expr.clone())?;
+            let stamp = *self.extras.timestamp.get_or_insert_with(|| session.new_timestamp());
+            let SampleQos { qos, destination, .. } = publisher.how;
+            self.wait()?;
+            Ok(Written { session, key, stamp, qos, destination })
+        };
+        QuorumPut::new(Box::new(write), repliers)
+    }
 
     /// Publishes, as [`PutBuilder::wait`] does.
     ///

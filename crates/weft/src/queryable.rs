@@ -91,10 +91,7 @@ impl<K: IntoKeyExpr, H: IntoHandler<Query>> QueryableBuilder<'_, K, H> {
         let id = session.runtime.next_entity();
         // Queries may come before the declaration returns.
         session.core.add_queryable(id, callback, self.auto_select);
-        let declared = Declared::new(session, id, move |session| {
-            session.runtime.undeclare_queryable(id);
-            session.core.end_queryable(id);
-        });
+        let declared = Declared::new(session, id, move |session| session.end_queryable(id));
         let queryable = Queryable { declared, key_expr, handler };
         session.runtime.declare_queryable(id, &key, self.complete, self.origin);
         session.check_still_open()?;

@@ -134,6 +134,12 @@ impl SessionInner {
         checked
     }
 
+    /// See [`Session::new_timestamp`].
+    pub(crate) fn new_timestamp(&self) -> Timestamp {
+        let own = || self.clock.stamp(weft_runtime::wall_ntp64());
+        self.runtime.stamp().unwrap_or_else(own)
+    }
+
     /// The key as the network knows it.
     pub(crate) fn outward(&self, key: impl IntoKeyExpr) -> Result<KeyExpr> {
         self.check_open()?;
@@ -159,6 +165,12 @@ impl SessionInner {
         self.runtime.undeclare_sender(sender);
         self.core.matching.end_sender(sender);
         self.core.call_in_order(sender, move |core| core.matching.forget(sender));
+    }
+
+    /// Ends a queryable, and waits until its handler does not run.
+    pub(crate) fn end_queryable(&self, id: u32) {
+        self.runtime.undeclare_queryable(id);
+        self.core.end_queryable(id);
     }
 
     /// A query's handler is in place: lets `token` end it. Before it is asked, so that neither a
@@ -235,8 +247,7 @@ impl Session {
     /// A timestamp of its clock, which is close to the system's. Each is greater than those before;
     /// works after closing, too.
     pub fn new_timestamp(&self) -> Timestamp {
-        let own = || self.0.clock.stamp(weft_runtime::wall_ntp64());
-        self.0.runtime.stamp().unwrap_or_else(own)
+        self.0.new_timestamp()
     }
 
     /// Gives a key expression a number, by which it is sent from then on. Publishers and queriers do

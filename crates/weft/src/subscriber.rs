@@ -1,9 +1,12 @@
 //! Subscribing.
 
+use std::sync::Arc;
+
 use weft_keyexpr::{KeyExpr, Parameters};
 use weft_node::Locality;
 use weft_runtime::SampleCallback;
 
+use crate::acknowledge::Acknowledged;
 use crate::declared::{Declared, keyed_handle};
 use crate::error::Result;
 use crate::handlers::{Callback, FifoChannel, IntoHandler, Receiver};
@@ -27,6 +30,7 @@ struct Options<'a, K> {
     origin: Locality,
     /// `_filter` and `_project` as the parameters of a selector.
     select: Parameters,
+    acknowledging: bool,
 }
 
 /// A function that looks at samples without owning them, see [`SubscriberBuilder::callback`].
@@ -35,7 +39,7 @@ pub struct ViewCallback<F>(F);
 impl<'a, K: IntoKeyExpr> SubscriberBuilder<'a, K> {
     pub(crate) fn new(session: &'a Session, key: K) -> Self {
         let select = Parameters::default();
-        let options = Options { session, key, origin: Locality::Any, select };
+        let options = Options { session, key, origin: Locality::Any, select, acknowledging: false };
         Self { options, handler: FifoChannel::default() }
     }
 }
@@ -57,6 +61,20 @@ impl<'a, K: IntoKeyExpr, H> SubscriberBuilder<'a, K, H> {
     /// Delivers only parts of payloads, as a projection of the `_project` language says: `hum,pos.x`.
     pub fn project(mut self, expression: &str) -> Self {
         self.options.select.insert_raw("_project", &escape_argument(expression));
+        self
+    }
+
+    /// Says what it has got to those who put with a [quorum](crate::PutBuilder::quorum): as soon as a
+    /// sample with a time stamp was delivered to its handler. Default: no.
+    ///
+    /// For that it is a queryable, too, which is not complete and answers nothing else: queriers on these
+    /// keys match it, and gets without a complete queryable ask it in vain. It remembers the newest stamps
+    /// of the last keys that had a sample, up to
+    /// [`quorum::ACKNOWLEDGED_KEYS_MAX`](crate::quorum::ACKNOWLEDGED_KEYS_MAX), and no payloads.
+    ///
+    /// Cost of a stamped sample: a lock and a lookup.
+    pub const fn acknowledging(mut self) -> Self {
+        self.options.acknowledging = true;
         self
     }
 
@@ -102,7 +120,12 @@ impl<K: IntoKeyExpr> Options<'_, K> {
         let session = &self.session.0;
         let key_expr = self.key.into_key_expr()?;
         let key = session.outward(&key_expr)?;
-        let callback = match Select::from_parameters(self.select.as_str())? {
+        let select = Select::from_parameters(self.select.as_str())?;
+        let acknowledged =
+            self.acknowledging.then(|| Acknowledged::declare(self.session, &key_expr, self.origin));
+        let (acknowledged, acknowledging) = acknowledged.transpose()?.unzip();
+        let callback = noted(acknowledged, callback);
+        let callback = match select {
             None => stripped(session.core.namespace.clone(), callback),
             Some(select) => stripped(session.core.namespace.clone(), selected(select, callback)),
         };
@@ -116,6 +139,9 @@ impl<K: IntoKeyExpr> Options<'_, K> {
             // First the channel: a reader that it blocks is in the callback that is waited for next.
             session.core.close_subscriber(id);
             session.runtime.undeclare_subscriber(id);
+            if let Some(id) = acknowledging {
+                session.end_queryable(id);
+            }
         });
         let subscriber = Subscriber { declared, key_expr, handler };
         session.check_still_open()?;
@@ -181,6 +207,19 @@ fn stripped(
                 callback(&SampleView::new(raw, Some(key)));
             }
         }),
+    }
+}
+
+/// A callback after which the sample is acknowledged.
+fn noted(
+    acknowledged: Option<Arc<Acknowledged>>,
+    callback: impl Fn(&SampleView<'_>) + Send + Sync + 'static,
+) -> impl Fn(&SampleView<'_>) + Send + Sync + 'static {
+    move |sample| {
+        callback(sample);
+        if let Some(acknowledged) = &acknowledged {
+            acknowledged.note(sample);
+        }
     }
 }
 

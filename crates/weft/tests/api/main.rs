@@ -22,6 +22,8 @@ mod panics;
 mod publishing;
 mod queries;
 mod query_targets;
+mod quorum_gets;
+mod quorum_puts;
 mod reconnecting;
 mod reentrancy;
 mod select;
