@@ -17,6 +17,7 @@ pub(crate) mod pong;
 pub(crate) mod publish;
 pub(crate) mod put;
 pub(crate) mod queryable;
+mod quorum;
 pub(crate) mod router;
 pub(crate) mod scout;
 pub(crate) mod storage;

@@ -9,6 +9,7 @@ use weft::handlers::Callback;
 use weft::{Reply, ReplyError, ReplyKeyExpr, Sample, Selector};
 
 use super::put::payload;
+use super::quorum::{self, QUORUM};
 use crate::arguments::{Beside, ConsolidationArg, SelectArg, Target, seconds};
 use crate::context::Context;
 use crate::ending::{Limits, Reason};
@@ -22,7 +23,8 @@ use crate::session::SessionArgs;
 /// A selector is a key expression with parameters, such as `home/*/temp?_time=[now(-1h)..];_filter=value>20`. A line is
 /// that of a sample, or ERROR: PAYLOAD. JSON: {"type":"reply","kind":"put","key":…,"payload":…,"replier":…} and what else
 /// samples have, or {"type":"reply_error","payload":…,"timeout":…}. Ends with 1 if the time is over before all have
-/// answered.
+/// answered. With --quorum, lines are what is agreed on, {"type":"agreed",…} with what samples have, and SHORT KEY: GOT of
+/// WANTED, {"type":"short","key":…,"got":…,"wanted":…}, for a key without a quorum; with such a key it ends with 1.
 #[derive(Args, Debug)]
 pub(crate) struct Get {
     /// What to ask for
@@ -39,6 +41,9 @@ pub(crate) struct Get {
     /// Which of several replies on one key are shown
     #[arg(long, value_enum, default_value = "auto", ignore_case = true)]
     consolidation: ConsolidationArg,
+    /// Shows what at least N repliers say the same of, of all that match
+    #[arg(long, value_name = "N", value_parser = QUORUM, conflicts_with_all = ["target", "consolidation"])]
+    quorum: Option<u16>,
     /// How long replies may take, in seconds [default: 10, or what the configuration says]
     #[arg(short = 'o', long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
@@ -77,6 +82,11 @@ impl Get {
         }
         if let Some(attachment) = self.beside.attachment {
             get = get.attachment(attachment);
+        }
+        if let Some(wanted) = self.quorum {
+            let wanted = usize::from(wanted);
+            let agreement = quorum::wait(context, &session, || get.quorum(wanted).wait())?;
+            return quorum::show(context, &agreement, wanted);
         }
         let replies = Replies::new(context);
         let show = |output: &Output, reply: &Reply, sample: &Sample| {

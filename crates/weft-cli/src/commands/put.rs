@@ -1,12 +1,14 @@
 //! `weft put`: one publication.
 
 use std::io::{self, Read as _};
+use std::time::Duration;
 
 use clap::Args;
 use weft::KeyExpr;
 
 use super::publish::{STDIN, show_put};
-use crate::arguments::{Beside, Quality};
+use super::quorum::{self, QUORUM};
+use crate::arguments::{Beside, Quality, seconds};
 use crate::context::Context;
 use crate::ending::Limits;
 use crate::failure::Failure;
@@ -14,7 +16,8 @@ use crate::session::SessionArgs;
 
 /// Publish a value once
 ///
-/// JSON: {"type":"put","key":…,"payload":…}.
+/// JSON: {"type":"put","key":…,"payload":…}. With --quorum that is shown when enough have it. If too few are known to have
+/// it when the time is over, it ends with 1; it was published all the same.
 #[derive(Args, Debug)]
 pub(crate) struct Put {
     /// Key to publish on
@@ -29,6 +32,12 @@ pub(crate) struct Put {
         allow_hyphen_values = true
     )]
     payload: String,
+    /// Returns when at least N storages or acknowledging subscribers have it, or something newer
+    #[arg(long, value_name = "N", value_parser = QUORUM)]
+    quorum: Option<u16>,
+    /// How long that may take, in seconds [default: 10, or what the configuration says]
+    #[arg(short = 'o', long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, requires = "quorum")]
+    timeout: Option<Duration>,
     #[command(flatten)]
     beside: Beside,
     #[command(flatten)]
@@ -53,7 +62,18 @@ impl Put {
         if let Some(attachment) = self.beside.attachment {
             put = put.attachment(attachment);
         }
-        put.wait()?;
+        match self.quorum {
+            None => put.wait()?,
+            Some(wanted) => {
+                quorum::wait(context, &session, || {
+                    let put = put.quorum(usize::from(wanted));
+                    match self.timeout {
+                        Some(timeout) => put.timeout(timeout).wait(),
+                        None => put.wait(),
+                    }
+                })?;
+            }
+        }
         show_put(context, &self.key, &payload);
         session.close().wait();
         Ok(())

@@ -23,6 +23,9 @@ pub(crate) struct Subscribe {
     /// Shows the timestamps of samples that have one
     #[arg(short, long)]
     timestamps: bool,
+    /// Tells those who put with a quorum what it has got
+    #[arg(long)]
+    acknowledge: bool,
     #[command(flatten)]
     session: SessionArgs,
     #[command(flatten)]
@@ -35,8 +38,9 @@ impl Subscribe {
         let (output, ending) = (context.output.clone(), context.ending.clone());
         let has_timestamps = self.timestamps;
         // Shown by the thread that receives: a slow reader of the output slows the link, and nothing piles up here.
-        let _subscriber = session
-            .declare_subscriber(&self.key)
+        let subscriber = session.declare_subscriber(&self.key);
+        let subscriber = if self.acknowledge { subscriber.acknowledging() } else { subscriber };
+        let _subscriber = subscriber
             .callback(move |view| {
                 let sample = Shown::from(view);
                 let line = || match sample.timestamp {

@@ -211,12 +211,21 @@ pub(crate) fn router() -> (Weft, String) {
 
 /// Runs `line`, again and again, until its output satisfies.
 pub(crate) fn run_until(line: &str, satisfies: impl Fn(&[String]) -> bool) -> Vec<String> {
+    let succeeded = |ended: &Ended| {
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        satisfies(&ended.stdout)
+    };
+    run_until_ended(line, succeeded).stdout
+}
+
+/// Runs `line`, again and again, until its end satisfies.
+pub(crate) fn run_until_ended(line: &str, satisfies: impl Fn(&Ended) -> bool) -> Ended {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let lines = Weft::run(line).ok();
-        if satisfies(&lines) {
-            return lines;
+        let ended = Weft::run(line);
+        if satisfies(&ended) {
+            return ended;
         }
-        assert!(Instant::now() < deadline, "`weft {line}`: {lines:?}");
+        assert!(Instant::now() < deadline, "`weft {line}`: {ended:?}");
     }
 }

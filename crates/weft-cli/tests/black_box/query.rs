@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::process::{Weft, router, run_until};
+use crate::process::{Weft, router, run_until, run_until_ended};
 
 #[test]
 fn a_queryable_answers_and_shows_what_was_asked() {
@@ -68,6 +68,42 @@ fn the_end_of_the_time_is_a_failure() {
     assert_eq!(ended.stderr.len(), 1, "{ended:?}");
     let ended = Weft::run(&format!("get -s slow -o 0.2 --json {client}"));
     assert!(ended.stdout[0].contains(r#""timeout":true"#), "{ended:?}");
+}
+
+#[test]
+fn several_are_to_agree_or_to_have_it() {
+    let (_router, client) = router();
+    let storages = [0; 2].map(|_| Weft::start(&format!("storage -k q/** {client}")));
+    for storage in &storages {
+        storage.wait_for_error("storing");
+    }
+    run_until(&format!("put -k q/k -p first --quorum 2 -o 0.2 {client}"), |lines| {
+        !lines.is_empty()
+    });
+    let put = Weft::run(&format!("put -k q/k -p value --quorum 2 --json {client}")).json();
+    assert_eq!(put, [json!({ "type": "put", "key": "q/k", "payload": "value" })]);
+    assert_eq!(Weft::run(&format!("get -s q/k --quorum 2 {client}")).ok(), ["PUT q/k: value"]);
+    let agreed = Weft::run(&format!("get -s q/** --quorum 2 --json {client}")).json().remove(0);
+    let fields = (&agreed["type"], &agreed["key"], &agreed["payload"]);
+    assert_eq!(fields, (&"agreed".into(), &"q/k".into(), &"value".into()));
+
+    let ended = Weft::run(&format!("put -k q/k -p value --quorum 3 -o 0.1 {client}"));
+    assert_eq!((ended.code, ended.stdout.len()), (Some(1), 0), "{ended:?}");
+    assert!(ended.stderr[0].contains("2 of 3 repliers agree, 2 answered"), "{ended:?}");
+    let ended = Weft::run(&format!("get -s q/k --quorum 3 {client}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let ended = Weft::run(&format!("get -s q/k --quorum 3 --duration 60 -o 60 {client}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+
+    let lonely = Weft::start(&format!("queryable -k q/lonely {client}"));
+    lonely.wait_for_error("answering");
+    let get = format!("get -s q/** --quorum 2 {client}");
+    let lines = run_until_ended(&get, |ended| ended.stdout.len() == 2);
+    assert_eq!(lines.stdout, ["PUT q/k: value", "SHORT q/lonely: 1 of 2"]);
+    assert_eq!(lines.code, Some(1));
+    for wrong in ["get --quorum 0", "get --quorum 2 --target all", "put -o 1", "put --quorum x"] {
+        assert_eq!(Weft::run(wrong).code, Some(2), "{wrong}");
+    }
 }
 
 /// A process that is stopped receives and answers nothing, and its connection stays.
