@@ -216,9 +216,7 @@ impl Node {
     fn routing_event(&mut self, now_us: u64, event: Event, ports: &mut dyn Ports) {
         match event {
             Event::MatchingChanged { interest } => self.update_matching(interest, ports),
-            Event::InterestFinal { interest } => {
-                self.token_query_final(interest, ports);
-            }
+            Event::InterestFinal { interest } => self.interest_final(interest, ports),
             Event::Token { interests, key, alive } => {
                 ports.event(NodeEvent::Token { subscribers: interests, key, alive });
             }

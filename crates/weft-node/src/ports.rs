@@ -136,6 +136,11 @@ pub enum NodeEvent {
         /// Whether anything matches.
         matching: bool,
     },
+    /// Neighbours have told which queryables match a querier, or their time for that is over.
+    QueryablesKnown {
+        /// The querier.
+        querier: u32,
+    },
     /// A liveliness token appeared or disappeared.
     Token {
         /// The liveliness subscribers that match.

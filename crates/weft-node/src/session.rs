@@ -202,8 +202,38 @@ impl Node {
                 routing.name_key(key, out);
                 routing.declare_interest(now_us, interest, out);
             });
+        } else {
+            self.interest_final(id, ports);
         }
         self.update_matching(id, ports);
+    }
+
+    /// Neighbours have told what matches the entity.
+    pub(crate) fn interest_final(&mut self, id: u32, ports: &mut dyn Ports) {
+        match self.entities.senders.get(&id).map(Sender::kind) {
+            Some(Kind::Queryable) => ports.event(NodeEvent::QueryablesKnown { querier: id }),
+            Some(_) => {}
+            None => self.token_query_final(id, ports),
+        }
+    }
+
+    /// The queryables that match a querier now: their key expressions, and whether they are complete.
+    /// Those of neighbours may stand for several with the same expression.
+    pub fn matching_queryables(&self, id: u32) -> Vec<(KeyExpr, bool)> {
+        let Some(sender) = self.entities.senders.get(&id) else { return Vec::new() };
+        let mut found = Vec::new();
+        if sender.destination.allows_remote() {
+            let remote = self.routing.remote_queryables(&sender.key).into_iter();
+            found.extend(remote.map(|(key, info)| (key, info.complete)));
+        }
+        if sender.destination.allows_local() {
+            let queryables = &self.entities.queryables;
+            queryables.for_each_intersecting(sender.key.as_ke(), |key, entry| {
+                let own = entry.iter().filter(|receiver| receiver.origin.allows_local());
+                found.extend(own.map(|receiver| (key.clone(), receiver.complete)));
+            });
+        }
+        found
     }
 
     /// Withdraws a publisher or querier.

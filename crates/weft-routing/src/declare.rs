@@ -4,6 +4,7 @@
 //! same table. Who is told of a change is decided in `tell`.
 
 use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use weft_keyexpr::KeyExpr;
 use weft_wire::{Declaration, Declare, QueryableInfo, WireExpr};
 
@@ -388,6 +389,19 @@ impl Routing {
                         || owned.includes(key.as_ke())
                             && declarations.values().any(|info| info.complete))
             });
+        });
+        found
+    }
+
+    /// The queryables of neighbours, as they are declared, that a query of the session on `key` matches.
+    ///
+    /// Cost: their number.
+    pub fn remote_queryables(&self, key: &KeyExpr) -> Vec<(KeyExpr, QueryableInfo)> {
+        let mut found = Vec::new();
+        self.tables[Kind::Queryable.index()].for_each_intersecting(key.as_ke(), |owned, entry| {
+            if let Some(info) = entry.merged(|owner| owner != Owner::LOCAL) {
+                found.push((owned.clone(), info));
+            }
         });
         found
     }

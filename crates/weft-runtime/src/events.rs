@@ -94,7 +94,9 @@ impl EventQueue {
                 }
                 return;
             }
-            NodeEvent::Matching { id, .. } => Lane::Entity(*id),
+            NodeEvent::Matching { id, .. } | NodeEvent::QueryablesKnown { querier: id } => {
+                Lane::Entity(*id)
+            }
             NodeEvent::TokenReply { query, .. }
             | NodeEvent::TokenQueryFinal { query }
             | NodeEvent::QueryTimeout { query }

@@ -418,11 +418,22 @@ impl Runtime {
 
     /// Declares a querier; returns its id.
     pub fn declare_querier(&self, key: &KeyExpr, of: MatchOf, destination: Locality) -> u32 {
+        let id = self.next_entity();
+        self.declare_querier_as(id, key, of, destination);
+        id
+    }
+
+    /// The same under an id from [`Runtime::next_entity`]: what is told of it may come before this
+    /// returns.
+    pub fn declare_querier_as(&self, id: u32, key: &KeyExpr, of: MatchOf, destination: Locality) {
         self.shared.control(|node, ports| {
-            let id = node.next_entity();
             node.declare_sender(now_us(), id, key, of, destination, ports);
-            id
-        })
+        });
+    }
+
+    /// The queryables that match a querier now: their key expressions, and whether they are complete.
+    pub fn matching_queryables(&self, querier: u32) -> Vec<(KeyExpr, bool)> {
+        self.shared.lock().node.matching_queryables(querier)
     }
 
     /// Withdraws a publisher or querier.

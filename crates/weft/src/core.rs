@@ -12,6 +12,7 @@ use weft_runtime::{IncomingQuery, IncomingReply, LinkInfo, Runtime, SessionHandl
 use weft_wire::{EntityGlobalId, ZenohId};
 
 use crate::admin::Admin;
+use crate::cover::Course;
 use crate::ext::Miss;
 use crate::handlers::Callback;
 use crate::info::{self, Event, EventKind, Neighbourhood, TransportInfo};
@@ -35,6 +36,8 @@ pub(crate) struct PendingGet {
     /// They are applied to what consolidation has let through, not before.
     pub(crate) select_late: bool,
     pub(crate) progress: Mutex<GetProgress>,
+    /// Is told how the query ends.
+    pub(crate) course: Option<Arc<Course>>,
 }
 
 /// What changes while a query waits for answers.
@@ -45,6 +48,13 @@ pub(crate) struct GetProgress {
 }
 
 impl PendingGet {
+    /// Somebody has not answered as asked.
+    fn failed(&self) {
+        if let Some(course) = &self.course {
+            course.failed();
+        }
+    }
+
     /// Delivers what consolidation has let through.
     fn deliver(&self, reply: Reply) {
         let late = self.select.as_deref().filter(|_| self.select_late);
@@ -88,6 +98,8 @@ pub(crate) struct Core {
     selecting: Mutex<HashSet<u32>>,
     gets: Mutex<HashMap<u32, Arc<PendingGet>>>,
     token_gets: Mutex<HashMap<u32, PendingTokens>>,
+    /// What is done when it is known what matches a querier.
+    covers: Mutex<HashMap<u32, OnKnown>>,
     pub(crate) token_subscribers: Listeners<Sample>,
     pub(crate) misses: Listeners<Miss>,
     pub(crate) matching: Matching,
@@ -113,6 +125,7 @@ impl Core {
             selecting: Mutex::default(),
             gets: Mutex::default(),
             token_gets: Mutex::default(),
+            covers: Mutex::default(),
             token_subscribers: Listeners::default(),
             misses: Listeners::default(),
             matching: Matching::default(),
@@ -172,7 +185,8 @@ impl Core {
         let subscribers = std::mem::take(&mut *lock(&self.subscribers));
         let gets = std::mem::take(&mut *lock(&self.gets));
         let token_gets = std::mem::take(&mut *lock(&self.token_gets));
-        drop((subscribers, gets, token_gets));
+        let covers = std::mem::take(&mut *lock(&self.covers));
+        drop((subscribers, gets, token_gets, covers));
         self.queryables.clear();
         self.token_subscribers.clear();
         self.misses.clear();
@@ -204,6 +218,18 @@ impl Core {
         let get = PendingTokens { listener, seen: HashSet::new() };
         lock(&self.token_gets).insert(query, get);
         ending
+    }
+
+    /// Does `then` when it is known what matches `querier`; drops it when the session closes.
+    pub(crate) fn when_known(&self, querier: u32, then: OnKnown) {
+        lock(&self.covers).insert(querier, then);
+    }
+
+    fn cover_known(&self, querier: u32) {
+        let then = lock(&self.covers).remove(&querier);
+        if let Some(then) = then {
+            then();
+        }
     }
 
     /// Lets go of a query's handler.
@@ -269,6 +295,9 @@ impl Core {
         let ended = lock(&self.gets).remove(&query);
         if let Some(get) = ended {
             get.deliver_held();
+            if let Some(course) = &get.course {
+                course.ended();
+            }
         }
     }
 }
@@ -277,10 +306,14 @@ impl Core {
 fn report_timeout(get: &PendingGet) {
     let reported = std::mem::replace(&mut lock(&get.progress).timed_out, true);
     if !reported {
+        get.failed();
         get.deliver_held();
         get.listener.call(Reply::error(ReplyError::timeout(), None));
     }
 }
+
+/// What waits until it is known what matches a querier.
+pub(crate) type OnKnown = Box<dyn FnOnce() + Send>;
 
 /// Gives the application's own stamp.
 pub(crate) type Stamper = Box<dyn Fn() -> Vec<u8> + Send + Sync>;
@@ -299,6 +332,7 @@ impl SessionHandler for Core {
                 let tell = |listener, status| self.tell_matching(listener, status);
                 self.matching.changed(id, matching, tell);
             }
+            NodeEvent::QueryablesKnown { querier } => self.cover_known(querier),
             NodeEvent::Token { subscribers, key, alive } => self.token(&subscribers, &key, alive),
             NodeEvent::TokenReply { query, key } => self.token_reply(query, &key),
             NodeEvent::TokenQueryFinal { query } => self.forget_get(query),
@@ -348,6 +382,9 @@ impl SessionHandler for Core {
         if reply.is_timeout() {
             // Another node's timer was faster than this one's.
             return report_timeout(&get);
+        }
+        if reply.result().is_err() {
+            get.failed();
         }
         let early = get.select.as_deref().filter(|_| !get.select_late);
         let selected = match early {

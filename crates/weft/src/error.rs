@@ -6,6 +6,7 @@ use weft_keyexpr::KeyExprError;
 use weft_runtime::OpenError;
 
 use crate::config::ConfigError;
+use crate::cover::CoverError;
 use crate::encoding::EncodingError;
 use crate::quorum::QuorumError;
 use crate::select::SelectError;
@@ -37,6 +38,8 @@ pub enum Error {
     Encoding(EncodingError),
     /// Too few repliers agree on what was asked for, or have what was put.
     Quorum(QuorumError),
+    /// No complete queryable is known that covers the query, and a partial cover was not wanted.
+    Cover(CoverError),
     /// An argument cannot be used.
     Argument {
         /// What, and what to give instead.
@@ -66,6 +69,8 @@ pub enum ErrorKind {
     Encoding,
     /// See [`Error::Quorum`].
     Quorum,
+    /// See [`Error::Cover`].
+    Cover,
     /// See [`Error::Argument`].
     Argument,
 }
@@ -86,6 +91,7 @@ impl Error {
             Self::Select(_) => ErrorKind::Select,
             Self::Encoding(_) => ErrorKind::Encoding,
             Self::Quorum(_) => ErrorKind::Quorum,
+            Self::Cover(_) => ErrorKind::Cover,
             Self::Argument { .. } => ErrorKind::Argument,
         }
     }
@@ -107,6 +113,7 @@ impl fmt::Display for Error {
             Self::Select(error) => error.fmt(f),
             Self::Encoding(error) => error.fmt(f),
             Self::Quorum(error) => error.fmt(f),
+            Self::Cover(error) => error.fmt(f),
             Self::Argument { message } => f.write_str(message),
         }
     }
@@ -130,7 +137,8 @@ from!(
     Open(OpenError),
     Select(SelectError),
     Encoding(EncodingError),
-    Quorum(QuorumError)
+    Quorum(QuorumError),
+    Cover(CoverError)
 );
 
 impl From<core::convert::Infallible> for Error {

@@ -13,6 +13,7 @@ use weft_wire::{
 
 use crate::cancel::CancellationToken;
 use crate::core::{GetProgress, PendingGet};
+use crate::cover::{Course, Cover, CoverGet};
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
 use crate::handlers::{Callback, FifoChannel, IntoHandler};
@@ -73,6 +74,8 @@ pub(crate) struct Extras {
     pub(crate) source_info: Option<SourceInfo>,
     pub(crate) cancellation: Option<CancellationToken>,
     pub(crate) instrumentation: Option<TimestampInstrumentation>,
+    /// Is told how the query ends.
+    pub(crate) course: Option<Arc<Course>>,
 }
 
 /// Options that a get and a querier share.
@@ -230,6 +233,23 @@ impl<'a, S: IntoSelector, H> GetBuilder<'a, S, H> {
     query_quality!();
     query_extras!();
 
+    /// Looks first whether complete queryables are known that cover the query, and asks as `cover` says.
+    /// The target is the cover's; other options come before this one.
+    ///
+    /// ```no_run
+    /// # let session = weft::open(weft::Config::default()).wait()?;
+    /// let replies = session.get("home/**").cover(weft::Cover::NEAREST).wait()?;
+    /// for reply in replies.iter() {
+    ///     println!("{:?}", reply.result());
+    /// }
+    /// assert!(replies.is_complete());
+    /// # Ok::<(), weft::Error>(())
+    /// ```
+    pub fn cover(self, cover: Cover) -> CoverGet<'a, S, H> {
+        let Self { session, selector, quality, extras, handler } = self;
+        CoverGet::new(session, selector, quality, extras, handler, cover)
+    }
+
     /// Calls `callback` with every reply, on the thread that received it. It is dropped when the
     /// query has ended.
     pub fn callback<F: Fn(Reply) + Send + Sync + 'static>(
@@ -314,6 +334,7 @@ impl Asking<'_> {
                 any_key,
                 select,
                 select_late: quality.select == SelectMode::Late,
+                course: extras.course.clone(),
                 progress: Mutex::new(GetProgress {
                     consolidator: Consolidator::new(consolidation),
                     timed_out: false,

@@ -28,6 +28,7 @@ mod admin;
 mod cancel;
 pub mod config;
 mod core;
+mod cover;
 mod declared;
 pub mod encoding;
 mod error;
@@ -59,6 +60,7 @@ pub mod zbytes;
 
 pub use cancel::CancellationToken;
 pub use config::Config;
+pub use cover::{Cover, CoverError, CoverGet, Covered};
 pub use encoding::Encoding;
 pub use error::{Error, ErrorKind, Result};
 pub use get::{GetBuilder, SelectMode};

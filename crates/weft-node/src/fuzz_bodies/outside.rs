@@ -166,7 +166,8 @@ impl Ports for Outside {
             NodeEvent::StartFailed { reason: text } | NodeEvent::Warning { text } => {
                 assert!(!text.is_empty());
             }
-            NodeEvent::Started | NodeEvent::Matching { .. } => {}
+            NodeEvent::Started | NodeEvent::Matching { .. } | NodeEvent::QueryablesKnown { .. } => {
+            }
         }
     }
 }

@@ -21,6 +21,7 @@ mod opening;
 mod panics;
 mod publishing;
 mod queries;
+mod query_covers;
 mod query_targets;
 mod quorum_gets;
 mod quorum_puts;
