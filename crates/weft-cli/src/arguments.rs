@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use weft::{
-    CongestionControl, Consolidation, Encoding, Priority, QueryTarget, Reliability, SelectMode,
-    WhatAmI,
+    CongestionControl, Consolidation, Cover, Encoding, Priority, QueryTarget, Reliability,
+    SelectMode, WhatAmI,
 };
 
 /// A flag's words and the values of the library that they stand for.
@@ -92,6 +92,16 @@ words! {
         /// All that match and are complete
         #[value(alias = "all_complete")]
         AllComplete => QueryTarget::AllComplete,
+    }
+}
+
+words! {
+    /// Whom a get asks that has to be covered.
+    CoverArg => Cover {
+        /// The nearest complete queryable that covers it
+        Nearest => Cover::NEAREST,
+        /// All that match
+        All => Cover::ALL,
     }
 }
 

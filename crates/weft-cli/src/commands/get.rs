@@ -10,7 +10,7 @@ use weft::{Reply, ReplyError, ReplyKeyExpr, Sample, Selector};
 
 use super::put::payload;
 use super::quorum::{self, QUORUM};
-use crate::arguments::{Beside, ConsolidationArg, SelectArg, Target, seconds};
+use crate::arguments::{Beside, ConsolidationArg, CoverArg, SelectArg, Target, seconds};
 use crate::context::Context;
 use crate::ending::{Limits, Reason};
 use crate::failure::Failure;
@@ -41,6 +41,9 @@ pub(crate) struct Get {
     /// Which of several replies on one key are shown
     #[arg(long, value_enum, default_value = "auto", ignore_case = true)]
     consolidation: ConsolidationArg,
+    /// Asks only if a complete queryable covers the selector, and ends with 1 unless such a cover answers
+    #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["target", "quorum"])]
+    cover: Option<CoverArg>,
     /// Shows what at least N repliers say the same of, of all that match
     #[arg(long, value_name = "N", value_parser = QUORUM, conflicts_with_all = ["target", "consolidation"])]
     quorum: Option<u16>,
@@ -92,9 +95,21 @@ impl Get {
         let show = |output: &Output, reply: &Reply, sample: &Sample| {
             output.result(|| Shown::from(sample).line(), || render::reply(reply, sample));
         };
-        get.with(replies.callback(show)).wait()?;
+        let get = get.with(replies.callback(show));
+        let Some(cover) = self.cover else {
+            get.wait()?;
+            let outcome = replies.wait();
+            session.close().wait();
+            return outcome;
+        };
+        let covered = get.cover(cover.into()).wait()?;
         let outcome = replies.wait();
         session.close().wait();
+        if outcome.is_ok() && !covered.is_complete() {
+            return Err(Failure::Run(
+                "not all that was asked for is covered by the answers".into(),
+            ));
+        }
         outcome
     }
 }

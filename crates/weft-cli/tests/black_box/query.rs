@@ -106,6 +106,23 @@ fn several_are_to_agree_or_to_have_it() {
     }
 }
 
+#[test]
+fn a_cover_is_wanted_and_had_or_not() {
+    let (_router, client) = router();
+    let queryable = Weft::start(&format!("queryable -k a/b --complete {client}"));
+    queryable.wait_for_error("answering");
+    let covered = format!("get -s a/b --cover nearest {client}");
+    let covered = run_until_ended(&covered, |ended| ended.code == Some(0));
+    assert_eq!(covered.stdout, ["PUT a/b: Queryable from Weft!"]);
+    let refused = Weft::run(&format!("get -s a/* --cover all {client}"));
+    assert_eq!((refused.code, refused.stdout.len()), (Some(1), 0), "{refused:?}");
+    assert!(refused.stderr[0].contains("no complete queryable covers `a/*`"), "{refused:?}");
+    stop(&queryable);
+    let mute = Weft::run(&format!("get -s a/b --cover all -o 0.2 {client}"));
+    assert_eq!(mute.code, Some(1), "{mute:?}");
+    assert_eq!(Weft::run("get --cover all --target all").code, Some(2));
+}
+
 /// A process that is stopped receives and answers nothing, and its connection stays.
 pub(crate) fn stop(weft: &Weft) {
     let stop = format!("kill -STOP {}", weft.id());
