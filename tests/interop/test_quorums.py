@@ -131,3 +131,29 @@ def test_a_subscriber_of_weft_acknowledges_through_a_router_of_the_reference(dri
     ended = weft_cli.run("get", "-s", "q/k", "--target", "all", "--consolidation", "none", "-e", locator)
     assert ended.stdout.splitlines() == ["PUT q/k: value"], ended.stderr
     assert storage.asked
+
+
+@pytest.mark.parametrize("implementation", OTHER)
+def test_covers_of_the_reference(driver, locator, open_zenoh, weft_cli, implementation):
+    """`weft get --cover`: completeness is learned from a router of either, and refused if there is none."""
+    driver(implementation).open("router", listen=[locator])
+    session = open_zenoh("client", connect=[locator])
+
+    def answer(query):
+        with query:
+            query.reply(query.key_expr, "x")
+
+    queryable = session.declare_queryable("q/**", answer, complete=True)
+
+    def get(selector, cover):
+        return weft_cli.run("get", "-s", selector, "--cover", cover, "-e", locator)
+
+    for _ in range(50):
+        covered = get("q/a", "nearest")
+        if covered.returncode == 0:
+            break
+    assert covered.stdout.splitlines() == ["PUT q/a: x"], covered.stderr
+    assert get("q/*", "all").stdout.splitlines() == ["PUT q/*: x"]
+    refused = get("*/a", "all")
+    assert refused.returncode == 1 and "no complete queryable covers `*/a`: 1 cover a part of it" in refused.stderr
+    queryable.undeclare()
