@@ -225,7 +225,8 @@ impl<'a, K: IntoKeyExpr + 'a> PutBuilder<'a, K> {
     /// [acknowledging](crate::SubscriberBuilder::acknowledging) subscribers, 1 to
     /// [`quorum::REPLIERS_MAX`](crate::quorum::REPLIERS_MAX), have it, or something newer. It is stamped by
     /// this session's clock, unless it has a stamp, and read back until it is there. A router that finds
-    /// the stamp too far in the future replaces it, and then nobody has it.
+    /// the stamp too far in the future replaces it, and then nobody has it; nor has anybody what was dropped
+    /// for lack of room, so that congestion control [`Block`](CongestionControl::Block) goes well with it.
     ///
     /// A deletion is confirmed only by acknowledging subscribers: storages say nothing of what they do
     /// not have. Further options of the put come before this one.
