@@ -2,10 +2,12 @@
 //!
 //! The pairs of roles are `pingpong-server` and `pingpong-client` (one frame back and forth), and `batch-sender`,
 //! optionally `batch-relay`, and `batch-receiver` (messages in one direction). `memcpy` copies, and `spinner` keeps a
-//! core awake. Flags and output: `bench/README.md`.
+//! core awake. With the feature `uring`, `relay-trial` compares two ways to poll. Flags and output: `bench/README.md`.
 
 mod batch;
 mod machine;
+#[cfg(feature = "uring")]
+mod relay;
 
 use bench_roles::{Arguments, Failure, Outcome, Pace, RoundTrips, no_role, ready, run_role};
 use std::io::{self, Read, Write};
@@ -21,6 +23,8 @@ fn main() -> ExitCode {
         "batch-sender" => batch::send(arguments),
         "memcpy" => machine::copy(arguments),
         "spinner" => machine::spin(arguments),
+        #[cfg(feature = "uring")]
+        "relay-trial" => relay::trial(arguments),
         _ => Err(no_role(role)),
     })
 }
