@@ -23,13 +23,13 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::failure::Failure;
 use crate::output::say;
 
-/// How lines on standard error look.
+/// How lines on standard error look: for people, or one JSON object a line with timestamp, level, target, message, the
+/// event's fields and `span.zid`.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum LogFormat {
-    /// For people
+    // Without help of their own, which `--help` would show in a different form from `-h`.
     #[default]
     Text,
-    /// One JSON object a line: timestamp, level, target, message, the event's fields, span.zid
     Json,
 }
 

@@ -288,6 +288,8 @@ impl Sim {
             NodeEvent::TokenQueryFinal { query } => self.token_query_ended(host, query),
             NodeEvent::QueryTimeout { query } => self.query_timed_out(host, query),
             NodeEvent::QueryFinal { query } => self.query_ended(host, query),
+            // What it means is asked of the node whenever it is to be known.
+            NodeEvent::QueryablesKnown { .. } => {}
             NodeEvent::Warning { text } => running.warnings.push(text),
             other => self.fail(&format!("an event that nobody handles: {other:?}")),
         }

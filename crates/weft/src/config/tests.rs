@@ -42,6 +42,7 @@ fn other_value(key: &Key) -> &'static str {
             "greater-zid" => "'greater-zid'",
             "64bit" => "'64bit'",
             "deny" => "'allow'",
+            "latency" => "'latency'",
             _ => "'init'",
         },
         Kind::Zid => "'a1'",
