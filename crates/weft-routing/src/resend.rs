@@ -281,7 +281,9 @@ impl Routing {
                 let Some(network) = self.networks.get_mut(&region) else { break };
                 let children = network.children(root);
                 let settled = self.settled.entry((region, root)).or_default();
-                let new: Vec<FaceId> = children.difference(settled).copied().collect();
+                // Others are told when the trees are looked at: an offer means nothing to them.
+                let mut new: Vec<FaceId> = children.difference(settled).copied().collect();
+                new.retain(|face| self.faces.get(face).is_some_and(|it| it.mesh));
                 settled.extend(&new);
                 if new.is_empty() {
                     continue;

@@ -156,3 +156,25 @@ fn a_child_that_lets_an_offer_pass_is_kept_up_to_date() {
     bench.unsourced(b, 0, Kind::Subscriber, "k");
     assert_eq!(bench.said(c), (Vec::new(), 1));
 }
+
+#[test]
+fn who_would_not_understand_an_offer_is_told_instead() {
+    let mut bench = Bench::new(Router);
+    let [b, d] = ["b2", "d4"].map(|text| bench.member(text, Router, true));
+    bench.states(b, &[(0, "b2", 5, &[1]), (1, "a1", 0, &[])]);
+    bench.states(d, &[(0, "d4", 5, &[1]), (1, "a1", 0, &[])]);
+    bench.sourced(b, 0, Kind::Subscriber, "k");
+    // Trees are looked at just before the offer to `d4`, so that they are not when `c3` comes.
+    bench.now_us = OFFER_US - 1_000;
+    bench.states(b, &[(0, "b2", 6, &[1, 2]), (2, "e5", 0, &[])]);
+    bench.now_us += 500;
+    let c = bench.member("c3", Router, false);
+    bench.states(c, &[(0, "c3", 6, &[1]), (1, "a1", 0, &[])]);
+    for us in [500, 50_000, 1_000_000] {
+        bench.now_us += us;
+        bench.routing.handle_timeout(bench.now_us, &mut bench.out);
+    }
+    let sent = bench.sent();
+    let told = format!("{} sub 0", c.0);
+    assert!(sent.iter().any(|it| it.starts_with(&told)), "{sent:?}");
+}
