@@ -133,6 +133,31 @@ fn two_halves_that_meet_again_know_everything() {
     });
 }
 
+/// The same, and the far end of one half is a router that does not know of offers.
+#[test]
+fn a_half_with_a_router_of_another_kind_knows_everything_when_they_meet_again() {
+    Sim::seeds(0..50).run(|sim| {
+        let r0 = sim.router("r0").start();
+        let r1 = sim.router("r1").connect([r0]).start();
+        let r2 = sim.router("r2").no_mesh().connect([r1]).start();
+        let (c0, c2) = (client(sim, "c0", r0), client(sim, "c2", r2));
+        sim.settle();
+        sim.cut(r0, r1);
+        sim.run_for(30_000_000);
+        let subs = [sim.subscribe(c0, "k/**"), sim.subscribe(c2, "k/**")];
+        sim.settle();
+        sim.reset(r0, r1);
+        sim.heal(r0, r1);
+        sim.run_for(10_000_000);
+        sim.settle();
+        sim.verify();
+        sim.put_expected(c0, "k/0", b"0");
+        sim.put_expected(c2, "k/2", b"2");
+        sim.settle();
+        assert!(subs.iter().all(|sub| sim.samples(*sub).len() == 2));
+    });
+}
+
 /// Scenario 40: a router of a ring is back, with the same identity, before anybody has missed it.
 #[test]
 fn a_router_that_restarts_at_once_is_believed() {
