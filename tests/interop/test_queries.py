@@ -232,7 +232,7 @@ def test_long_payloads_both_ways(net):
     for length in (65_400, 65_536, 1_000_000):
         (sample,) = net.sender.get(net.key, Fill(length, seed=1), attachment=bytes(70_000)).samples()
         assert (sample.payload, sample.attachment) == (Fill(length, seed=1), bytes(70_000))
-    assert [query.payload.length for query in queryable.items] == [65_400, 65_536, 1_000_000]
+    assert [query.payload.length for query in queryable.wait(3)] == [65_400, 65_536, 1_000_000]
 
 
 @pytest.mark.parametrize("consolidation", ["none", "latest"])
