@@ -88,7 +88,7 @@ impl Routing {
     }
 
     /// Asks a parent about some roots; without `digests` it has to tell everything.
-    fn ask_parent(
+    pub(crate) fn ask_parent(
         &mut self,
         region: Region,
         parent: FaceId,
@@ -147,6 +147,20 @@ impl Routing {
                 vias.is_some_and(|vias| vias.get(&via.0).is_some())
             });
             said.cloned().collect()
+        })
+    }
+
+    /// Whether others than `parent` have told of something that a root owns.
+    pub(crate) fn has_from_elsewhere(&self, parent: FaceId, region: Region, root: NodeIx) -> bool {
+        Kind::ALL.into_iter().any(|kind| {
+            let owned = self.owned_by_root(region, root, kind);
+            let vias = |key: &KeyExpr| {
+                let entry = self.tables[kind.index()].get(key.as_ke())?;
+                entry.owners.get(&Owner::Node(region, root))
+            };
+            owned.iter().any(|(key, _)| {
+                vias(key).is_some_and(|vias| vias.keys().any(|via| *via != parent.0))
+            })
         })
     }
 

@@ -220,12 +220,18 @@ impl Routing {
         }
     }
 
-    /// Drops the declarations of a node that did not come from its tree's parent, after trees have been
-    /// stable.
+    /// Has the declarations of a node confirmed that did not come from its tree's parent, after trees have been
+    /// stable. A parent of another implementation cannot be asked: they are dropped.
     pub(crate) fn reconcile(&mut self, (region, node): (Region, NodeIx), out: &mut dyn Outbox) {
         let Some(network) = self.networks.get_mut(&region) else { return };
         let parent = network.parent(node);
         if self.is_asking((region, node)) {
+            return;
+        }
+        if let Some(parent) = parent.filter(|face| self.faces.get(face).is_some_and(|it| it.mesh)) {
+            if self.has_from_elsewhere(parent, region, node) {
+                self.ask_parent(region, parent, &[node], true, out);
+            }
             return;
         }
         for kind in Kind::ALL {

@@ -178,3 +178,32 @@ fn who_would_not_understand_an_offer_is_told_instead() {
     let told = format!("{} sub 0", c.0);
     assert!(sent.iter().any(|it| it.starts_with(&told)), "{sent:?}");
 }
+
+#[test]
+fn what_came_from_elsewhere_is_confirmed_and_not_dropped() {
+    let mut bench = Bench::new(Router);
+    let [b, c] = ["b2", "c3"].map(|text| bench.member(text, Router, true));
+    bench.states(b, &[(0, "b2", 5, &[1, 2]), (1, "a1", 0, &[]), (2, "c3", 5, &[0, 1])]);
+    bench.states(c, &[(0, "c3", 6, &[1, 2]), (1, "a1", 0, &[]), (2, "b2", 5, &[0, 1])]);
+    bench.advance(1_000_000);
+    for serial in 1..=bench.routing.schedule.last_serial() {
+        bench.answers_about(b, serial.into(), RESENT, 0);
+    }
+    // `c3`, which is not the parent, tells first; then the parent finds that the same is known here.
+    bench.sourced(c, 2, Kind::Subscriber, "k");
+    assert!(bench.knows("k"));
+    bench.said(b);
+    bench.advance(GRACE_US + 1_000_000);
+    assert!(bench.knows("k"), "it is dropped only if the parent does not know it");
+    let (asked, _) = bench.said(b);
+    let [(RESEND, digest)] = asked[..] else { panic!("{asked:?}") };
+    bench.says(b, RESENT, digest);
+    bench.advance(GRACE_US + 1_000_000);
+    assert!(bench.knows("k"));
+    assert_eq!(bench.said(b), (Vec::new(), 0), "that is settled");
+    // And if the parent does not know it, it ends.
+    bench.sourced(c, 2, Kind::Subscriber, "m");
+    bench.advance(GRACE_US + 1_000_000);
+    bench.says(b, RESENT, 0);
+    assert!(!bench.knows("m"));
+}
