@@ -71,7 +71,18 @@ def pair():
     first, locator = listening()
     with first, weft.open(config(connect__endpoints=[locator])) as second:
         until(lambda: first.info.peers_zid() and second.info.peers_zid(), "the connection")
+        settle(first, second)
+        settle(second, first)
         yield first, second
+
+
+def settle(origin, observer):
+    """Waits until `observer` knows all that `origin` wants; before, it sends it everything."""
+    key = f"test/settle/{next(_numbers)}"
+    subscriber, publisher = origin.declare_subscriber(key), observer.declare_publisher(key)
+    until(lambda: publisher.matching_status.matching, "a declaration")
+    publisher.undeclare()
+    subscriber.undeclare()
 
 
 @pytest.fixture
