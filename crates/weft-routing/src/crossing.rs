@@ -120,8 +120,9 @@ impl Routing {
     }
 
     /// The gateway that moves the traffic of a peer with these links to and from the north, if that
-    /// is another node. One that this node does not see in its north does not count, unless there is
-    /// an upstream that it may be behind.
+    /// is another node. One that this node does not see in its north, or sees only because it announces that one
+    /// itself, does not count, unless there is an upstream that it may be behind. So what is announced never
+    /// depends on not being announced, whatever peers claim.
     fn elected(&self, linked: &BTreeMap<ZenohId, bool>) -> Option<ZenohId> {
         let blind = self.has_upstream();
         let gateways = linked.iter().filter(|(_, gateway)| **gateway).map(|(zid, _)| *zid);
@@ -131,7 +132,7 @@ impl Routing {
     }
 
     fn reaches_in_north(&self, zid: ZenohId) -> bool {
-        self.networks.get(&Region::North).is_some_and(|network| network.find(zid).is_some())
+        self.networks.get(&Region::North).is_some_and(|network| network.has_by_itself(zid))
             || self.north_face(zid).is_some()
     }
 

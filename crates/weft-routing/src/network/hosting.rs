@@ -51,6 +51,12 @@ impl Network {
         Changes { removed, graph: true, ..Changes::default() }
     }
 
+    /// Whether a node is there without being announced by this one.
+    pub(crate) fn has_by_itself(&self, zid: ZenohId) -> bool {
+        let node = self.find(zid).and_then(|node| self.nodes[node.index()].as_ref());
+        node.is_some_and(|node| !node.hosted)
+    }
+
     /// Whether a node speaks for itself. Others have one link, of a weight of its own.
     pub(crate) fn is_member(&self, zid: ZenohId) -> bool {
         let node = self.find(zid).and_then(|node| self.nodes[node.index()].as_ref());

@@ -302,6 +302,39 @@ fn a_peer_whose_links_a_liar_has_invented_is_announced_all_the_same() {
     bench.departure(b);
 }
 
+/// Who is announced by this node would otherwise be a gateway in its north because it is announced, and not be announced
+/// because there is a gateway: without end.
+#[test]
+fn peers_that_claim_each_other_for_gateways_are_announced_all_the_same() {
+    for claims in [&[("d4", "d4")][..], &[("d4", "e5"), ("e5", "f6"), ("f6", "d4")]] {
+        let mut bench = Bench::with(Router, |config| config.gossip.enabled = true);
+        let b = bench.member("b2", Router, false);
+        bench.states(b, &[(0, "b2", 5, &[1]), (1, "a1", 0, &[])]);
+        for (text, gateway) in claims {
+            let peer = bench.member(text, Peer, false);
+            let own = LinkState {
+                zid: Some(zid(text)),
+                whatami: Some(Peer),
+                sn: 2,
+                gateway: text == gateway,
+                links: Vec::from([1, if text == gateway { 0 } else { 2 }]),
+                ..LinkState::default()
+            };
+            let gateways = [(1, "a1"), (2, gateway)].map(|(psid, text)| LinkState {
+                psid,
+                zid: Some(zid(text)),
+                gateway: true,
+                ..LinkState::default()
+            });
+            let states = [own].into_iter().chain(gateways).collect();
+            let body = LinkStateList(states).to_vec();
+            bench.receive(peer, &NetworkMessage::Oam(Oam::link_states(&body)));
+        }
+        bench.advance(1_000_000);
+        assert_eq!(bench.routing.network(Region::North).len(), 2 + claims.len());
+    }
+}
+
 #[test]
 fn routers_that_lie_are_sent_away() {
     let refused = |bench: &mut Bench| {
