@@ -9,6 +9,7 @@ import sys
 
 FIGURES = {
     "msgs_per_s": 3e6,
+    "arrived": 1e6,
     "bytes_per_s": 140e6,
     "gets_per_s": 5e4,
     "declarations_per_s": 4e4,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from weftbench import measure, peers, spaces
 from weftbench.peers import (
     DECLARATIONS,
+    EXCHANGE,
     KEYS,
     MANY_SESSIONS,
     MULTICAST,
@@ -213,6 +214,19 @@ def fans(sizes) -> list[Case]:
         cases.append(
             case("fan-in-100", size, FAN, "messages through a router from 100 publishers", way, {ROUTED, SESSIONS})
         )
+    cases.append(
+        case(
+            "sessions-1000",
+            64,
+            FAN,
+            "messages from each of 1,000 sessions to the next, through a router: of all, and what the router spends",
+            bind(measure.exchange, sessions=1000),
+            {ROUTED, SESSIONS, EXCHANGE},
+            (Metric("rate", "msg/s"), Metric("cpu", "s/M", "-cpu")),
+            seconds_min=1,
+            overhead=4,
+        )
+    )
     for routed, name, need in ((False, "p2p", P2P), (True, "routed", ROUTED)):
         about = f"messages on 10,000 keys in turn, {'through a router' if routed else 'peer to peer'}"
         way = bind(measure.throughput, routed=routed, keys=10_000)

@@ -12,6 +12,7 @@ from weftbench.process import (
     GRACE_SECONDS,
     Process,
     Stage,
+    cpu_seconds_of_all,
     free_endpoint,
     free_port,
     resident_bytes,
@@ -253,6 +254,20 @@ def memory(stage: Stage, size: int, seconds: float, sessions: int, busy=False) -
         inside = sum(resident_bytes(each) - resident_bytes(alone) for each in holders)
         values["own"] = inside / rest / 1024
     return values
+
+
+def exchange(stage: Stage, size: int, seconds: float, sessions: int) -> dict:
+    """Messages a second from each of many sessions to the next, and what a million of them costs the router."""
+    endpoint = free_endpoint()
+    router = stage.start_ready("router", listen=endpoint)
+    place = {"mode": "client", "connect": endpoint}
+    ring = stage.start_ready(
+        "exchange", ready_seconds_max=60, **place, **window(seconds), size=size, sessions=sessions
+    )
+    before = cpu_seconds_of_all(router)
+    output = stage.output(ring, seconds_max(seconds))
+    spent = cpu_seconds_of_all(router) - before
+    return {"rate": output["msgs_per_s"], "cpu": 1e6 * spent / output["arrived"]}
 
 
 def chunks(count: int, most: int) -> list[int]:

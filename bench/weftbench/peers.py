@@ -20,10 +20,13 @@ QUERIES = "questions and answers"
 DECLARATIONS = "declarations that others take note of"
 MULTICAST = "peers that find each other"
 SESSIONS = "thousands of sessions"
+EXCHANGE = "sessions that publish to each other"
 MANY_SESSIONS = "ten thousand sessions in a minute"
 PRIORITIES = "priorities"
 HOSTS = "endpoints on other hosts"
-ALL = frozenset({P2P, ROUTED, KEYS, QUERIES, DECLARATIONS, MULTICAST, SESSIONS, MANY_SESSIONS, PRIORITIES, HOSTS})
+ALL = frozenset(
+    {P2P, ROUTED, KEYS, QUERIES, DECLARATIONS, MULTICAST, SESSIONS, MANY_SESSIONS, EXCHANGE, PRIORITIES, HOSTS}
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +115,7 @@ OTHERS = (
     Peer(
         "mosquitto",
         "Mosquitto",
-        frozenset({ROUTED, KEYS, SESSIONS, MANY_SESSIONS}),
+        frozenset({ROUTED, KEYS, SESSIONS, MANY_SESSIONS, EXCHANGE}),
         cargo("peers/mqtt"),
         lambda: missing_tool("mosquitto", "mosquitto"),
         # MQTT carries up to 256 MiB; brokers were seen to fail before.

@@ -214,6 +214,11 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
+def cpu_seconds_of_all(process: Process) -> float:
+    """The same of a process and its children."""
+    return sum(map(cpu_seconds, (process.pid, *children(process.pid))))
+
+
 def wire_bytes(pid: int) -> int:
     """What the loopback interface that a process sees has carried."""
     for line in Path(f"/proc/{pid}/net/dev").read_text().splitlines():

@@ -65,6 +65,7 @@ pub fn play<N: Network>() -> ExitCode {
         "get" => queries::ask::<N>(arguments),
         "declare" => sessions::declare::<N>(arguments),
         "sessions" => sessions::open::<N>(arguments),
+        "exchange" => sessions::exchange::<N>(arguments),
         "router" => sessions::route::<N>(arguments),
         _ => Err(no_role(role)),
     })

@@ -20,7 +20,7 @@ pub(crate) fn route<N: Network>(mut arguments: Arguments) -> Outcome {
     Ok(r#"{"role":"router"}"#.to_owned())
 }
 
-/// Messages that a busy session has published to itself, through the router, before it counts as busy.
+/// Messages that a busy session has received before it counts as busy.
 const BUSY_MESSAGES: usize = 16;
 
 /// How often a session is opened again that could not be.
@@ -29,8 +29,8 @@ const OPENED_AGAIN: usize = 5;
 /// The longest that messages of busy sessions may take altogether.
 const BUSY_MAX: Duration = Duration::from_secs(60);
 
-/// Holds `--sessions` open until standard input ends. With `--busy`, each has a subscriber and a publisher of its own,
-/// and messages have gone from the one to the other.
+/// Holds `--sessions` open until standard input ends. With `--busy`, each has a subscriber, and a publisher to the
+/// subscriber of the next one, and messages have gone round.
 pub(crate) fn open<N: Network>(mut arguments: Arguments) -> Outcome {
     let place = Place::take(&mut arguments, Mode::Client)?;
     let count = arguments.value("--sessions")?.unwrap_or(1_usize);
@@ -38,34 +38,79 @@ pub(crate) fn open<N: Network>(mut arguments: Arguments) -> Outcome {
     arguments.finish()?;
     end_with_stdin();
     let sessions = (0..count).map(|_| open_patiently(&place)).collect::<Result<Vec<N>, _>>()?;
-    let mut held = Vec::new();
-    if is_busy {
-        let arrived = Arc::new(AtomicUsize::new(0));
-        for (at, session) in sessions.iter().enumerate() {
-            // Keys differ between processes, too.
-            let key = format!("test/busy/{}/{at}", std::process::id());
-            let arrived = Arc::clone(&arrived);
-            let subscriber = session.subscribe(&key, move |_message| {
-                arrived.fetch_add(1, Ordering::Relaxed);
-            })?;
-            held.push((subscriber, session.publisher(&key, How::default())?));
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let ring = if is_busy { in_a_ring(&sessions, &arrived)? } else { Vec::new() };
+    let payload = N::payload(vec![7; 64]);
+    let deadline = Instant::now() + BUSY_MAX;
+    while arrived.load(Ordering::Relaxed) < ring.len() * BUSY_MESSAGES {
+        for (_, publisher) in &ring {
+            publisher.put(&payload)?;
         }
-        let payload = N::payload(vec![7; 64]);
-        let deadline = Instant::now() + BUSY_MAX;
-        while arrived.load(Ordering::Relaxed) < count * BUSY_MESSAGES {
-            for (_, publisher) in &held {
-                publisher.put(&payload)?;
-            }
-            if Instant::now() > deadline {
-                return Err("the messages of busy sessions did not come".into());
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        if Instant::now() > deadline {
+            return Err("the messages of busy sessions did not come".into());
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
     ready();
     wait_for_end_of_stdin();
     // Closing thousands of sessions in order is not measured.
     std::process::exit(0);
+}
+
+/// Messages of `--size` bytes from each of `--sessions` to the next, as fast as back-pressure lets one thread publish them
+/// all in turn. Is ready when some have arrived; reports the rate inside the window, and how many came altogether.
+pub(crate) fn exchange<N: Network>(mut arguments: Arguments) -> Outcome {
+    let place = Place::take(&mut arguments, Mode::Client)?;
+    let count = arguments.value("--sessions")?.unwrap_or(2_usize);
+    let size = arguments.value("--size")?.unwrap_or(64_usize);
+    let warmup = arguments.seconds("--warmup", 1.0)?;
+    let duration = arguments.seconds("--duration", 3.0)?;
+    arguments.finish()?;
+    end_with_stdin();
+    let sessions = (0..count).map(|_| open_patiently(&place)).collect::<Result<Vec<N>, _>>()?;
+    let arrived = Arc::new(AtomicUsize::new(0));
+    let ring = in_a_ring(&sessions, &arrived)?;
+    let payload = N::payload(vec![7; size]);
+    let deadline = Instant::now() + warmup + duration + BUSY_MAX;
+    let mut window = Window::new(warmup, duration);
+    let mut is_ready = false;
+    loop {
+        for (_, publisher) in &ring {
+            publisher.put(&payload)?;
+        }
+        let (count, now) = (arrived.load(Ordering::Relaxed), Instant::now());
+        if count == 0 {
+            if now > deadline {
+                return Err("the messages of busy sessions did not come".into());
+            }
+            continue;
+        }
+        if !std::mem::replace(&mut is_ready, true) {
+            ready();
+        }
+        if let Some(rate) = window.mark(count as u64, now) {
+            let rate = rate.per_second();
+            return Ok(format!(r#"{{"role":"exchange","msgs_per_s":{rate:.3},"arrived":{count}}}"#));
+        }
+    }
+}
+
+/// Lets each session publish to a subscriber of the next. What arrives is counted.
+fn in_a_ring<N: Network>(
+    sessions: &[N],
+    arrived: &Arc<AtomicUsize>,
+) -> Result<Vec<(N::Held, N::Publisher)>, Failure> {
+    // Keys differ between processes, too.
+    let key = |at: usize| format!("test/busy/{}/{}", std::process::id(), at % sessions.len());
+    let mut ring = Vec::new();
+    for (at, session) in sessions.iter().enumerate() {
+        let arrived = Arc::clone(arrived);
+        let subscriber = session.subscribe(&key(at), move |_message| {
+            arrived.fetch_add(1, Ordering::Relaxed);
+        })?;
+        ring.push((subscriber, session.publisher(&key(at + 1), How::default())?));
+    }
+    Ok(ring)
 }
 
 /// Opens a session, again if a router that thousands knock at was too busy.
