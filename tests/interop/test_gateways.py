@@ -93,6 +93,34 @@ def test_one_gateway_of_several_regions(graph, implementations):
     graph.everybody_hears_everybody("several")
 
 
+# The upper router, the gateway, the first and the second of the routers that it serves.
+@pytest.mark.parametrize(
+    "implementations",
+    [
+        "reference/weft/reference/reference",
+        "weft/reference/weft/weft",
+        "reference/reference/weft/reference",
+        "weft/reference/reference/weft",
+        "reference/weft/weft/reference",
+        "weft/weft/weft/weft",
+    ],
+)
+def test_a_router_serves_a_network_of_routers(graph, implementations):
+    upper, gateway, lower, farther = implementations.split("/")
+    n, at_upper = graph.router(upper)
+    south = serving([{"region_names": ["south"]}, {"modes": ["client"]}], "north")
+    g, at_gateway = graph.router(gateway, [at_upper], config=south)
+    settle(g, n)
+    first, at_first = graph.router(lower, [at_gateway], config={"region_name": "south"})
+    settle(first, g)
+    second, at_second = graph.router(farther, [at_first], config={"region_name": "south"})
+    settle(second, first)
+    for at in (at_upper, at_gateway, at_second):
+        graph.leaf("weft", "client", [at])
+        graph.leaf("reference", "client", [at])
+    graph.everybody_hears_everybody("networks")
+
+
 @pytest.mark.parametrize("other", ["weft", "reference"])
 def test_two_gateways_of_weft_share_a_peer(graph, other):
     """Each sample crosses once, whichever of the two is elected."""
