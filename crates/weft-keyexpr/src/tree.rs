@@ -202,6 +202,9 @@ impl<V> KeTree<V> {
     }
 
     fn for_each(&self, relation: Relation, key: Ke<'_>, mut visitor: impl FnMut(&KeyExpr, &V)) {
+        if self.is_empty() {
+            return;
+        }
         let mut walk = Walk::new(self, relation, key);
         while let Some(node) = walk.next(self) {
             if let Some((key, value)) = &self.nodes[node as usize].entry {

@@ -59,7 +59,7 @@ pub use node::{Node, NodeFootprint};
 pub use operate::RouteExplanation;
 pub use ports::{Activity, NodeEvent, OpenedTransport, Ports, ScoutTo};
 pub use received::{MessageClass, Received};
-pub use session::{Locality, MatchOf};
+pub use session::{EntityIds, Locality, MatchOf};
 
 pub use weft_intercept::{
     DropCounts, Flow, GateView, LinkFacts, LinkProtocol, PushGate, RuleSet, TransportFacts,

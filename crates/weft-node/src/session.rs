@@ -5,7 +5,9 @@
 //! the network and the routes must know.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
 use weft_keyexpr::{KeTree, KeyExpr};
 use weft_routing::{FaceId, Kind, KindSet, LocalInterest, LocalInterestMode};
 use weft_wire::{QueryTarget, QueryableInfo};
@@ -63,10 +65,23 @@ struct Sender {
     matching: bool,
 }
 
+/// Gives each entity of a node an id, unique in the node's life.
+///
+/// Shared, so that whoever only needs an id does not need the node: a query takes one, and nothing else before it is asked.
+#[derive(Debug, Default)]
+pub struct EntityIds(AtomicU32);
+
+impl EntityIds {
+    /// The next id. Cost: one atomic increment.
+    pub fn next(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
 /// The session's entities.
 #[derive(Debug, Default)]
 pub(crate) struct Entities {
-    last_id: u32,
+    ids: Arc<EntityIds>,
     subscribers: KeTree<Vec<Receiver>>,
     queryables: KeTree<Vec<Receiver>>,
     keys: BTreeMap<u32, KeyExpr>,
@@ -94,9 +109,13 @@ impl Entities {
 
 impl Node {
     /// An id for a new entity, unique in this node's life.
-    pub fn next_entity(&mut self) -> u32 {
-        self.entities.last_id += 1;
-        self.entities.last_id
+    pub fn next_entity(&self) -> u32 {
+        self.entities.ids.next()
+    }
+
+    /// Where the ids of this node's entities come from.
+    pub fn entity_ids(&self) -> Arc<EntityIds> {
+        Arc::clone(&self.entities.ids)
     }
 
     /// Declares a subscriber.

@@ -378,8 +378,9 @@ impl Shared {
         key: Option<&KeyExpr>,
         body: &ResponseBody<'_>,
     ) -> Option<(PendingReply, Option<Arc<Transport>>)> {
+        let now_us = now_us();
         let control = self.lock();
-        let reply = control.node.accept_own_reply(now_us(), id, key, body)?;
+        let reply = control.node.accept_own_reply(now_us, id, key, body)?;
         let transport = control.tables.transports.get(&reply.source).cloned();
         (transport.is_some() || reply.source == FaceId::LOCAL).then_some((reply, transport))
     }
@@ -401,9 +402,10 @@ impl Shared {
         raw_body: &[u8],
         dirty: &mut Dirty,
     ) {
+        let now_us = now_us();
         let (accepted, transport) = {
             let control = self.lock();
-            let accepted = match control.node.accept_reply(now_us(), face, response) {
+            let accepted = match control.node.accept_reply(now_us, face, response) {
                 Ok(Some(accepted)) => accepted,
                 Ok(None) => return,
                 Err(error) => {

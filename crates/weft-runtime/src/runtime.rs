@@ -349,7 +349,7 @@ impl Runtime {
 
     /// An id for a new entity.
     pub fn next_entity(&self) -> u32 {
-        self.shared.lock().node.next_entity()
+        self.shared.entity_ids.next()
     }
 
     /// Declares a subscriber; returns its id.

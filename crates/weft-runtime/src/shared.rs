@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weft_keyexpr::KeyExpr;
 use weft_link::{Link, Listener};
 use weft_node::{
-    DataRoute, DialId, FaceId, Hlc, LinkId, LinkInit, LinkOrigin, Node, NodeEvent, ScoutTo,
+    DataRoute, DialId, EntityIds, FaceId, Hlc, LinkId, LinkInit, LinkOrigin, Node, NodeEvent,
+    ScoutTo,
 };
 use weft_transport::{LinkParams, TxConfig};
 use weft_wire::{CloseReason, NetworkMessage, WireExpr, ZenohId};
@@ -76,6 +77,7 @@ pub(crate) struct Settings {
 pub(crate) struct Shared {
     pub(crate) zid: ZenohId,
     pub(crate) span: SessionSpan,
+    pub(crate) entity_ids: Arc<EntityIds>,
     control: Mutex<Control>,
     pub(crate) events: Arc<EventQueue>,
     pub(crate) alarms: Alarms,
@@ -116,6 +118,7 @@ impl Shared {
         Arc::new(Self {
             zid,
             span: parts.span,
+            entity_ids: parts.node.entity_ids(),
             control: Mutex::new(Control { node: parts.node, tables: Tables::default() }),
             events: Arc::default(),
             alarms: Alarms::default(),
