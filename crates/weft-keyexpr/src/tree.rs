@@ -18,6 +18,7 @@
 //! back when the tree is empty.
 
 mod inline_stack;
+mod literal;
 mod node;
 mod positions;
 mod question;
@@ -27,6 +28,7 @@ mod walk;
 use crate::{Ke, KeyExpr};
 use alloc::vec::Vec;
 use core::fmt;
+use literal::{Literal, is_literal};
 use node::{Node, NodeId, ROOT};
 use question::Relation;
 use table::Hasher;
@@ -204,6 +206,9 @@ impl<V> KeTree<V> {
     fn for_each(&self, relation: Relation, key: Ke<'_>, mut visitor: impl FnMut(&KeyExpr, &V)) {
         if self.is_empty() {
             return;
+        }
+        if relation != Relation::IncludedBy && is_literal(key) {
+            return Literal { tree: self, key, visitor }.visit_all();
         }
         let mut walk = Walk::new(self, relation, key);
         while let Some(node) = walk.next(self) {

@@ -107,6 +107,13 @@ impl<'q> Question<'q> {
         after
     }
 
+    /// The positions behind a `**` of the tree that is reached with the first `used` chunks used up.
+    pub(super) fn behind_double_star(&self, used: usize) -> Positions {
+        let mut before = self.no_positions();
+        self.insert_closed(&mut before, used);
+        self.after_double_star(&before)
+    }
+
     /// The positions behind a single chunk of the tree.
     pub(super) fn after(&self, before: &Positions, chunk: &str) -> Positions {
         let mut after = self.no_positions();

@@ -49,6 +49,20 @@ impl<'q> Walk<'q> {
         Self { question, path }
     }
 
+    /// A walk that begins at the children of `node`, a `**` that is reached with `used` chunks of the question behind it.
+    pub(super) fn below_double_star<V>(
+        tree: &KeTree<V>,
+        relation: Relation,
+        key: Ke<'q>,
+        node: NodeId,
+        used: usize,
+    ) -> Self {
+        let question = Question::new(relation, key, tree.hasher);
+        let mut path = InlineStack::new();
+        path.push(Frame::new(&question, node, question.behind_double_star(used)));
+        Self { question, path }
+    }
+
     /// The next node with a related entry.
     pub(super) fn next<V>(&mut self, tree: &KeTree<V>) -> Option<NodeId> {
         if tree.is_empty() {
