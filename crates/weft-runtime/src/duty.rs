@@ -47,6 +47,9 @@ struct State {
 }
 
 /// One thread of a node that runs handlers of the application.
+///
+/// That thread writes it every turn, so it keeps away from the memory of others.
+#[repr(align(128))]
 pub(crate) struct Post {
     shared: Weak<Shared>,
     state: Mutex<State>,

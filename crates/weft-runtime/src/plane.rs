@@ -1,5 +1,6 @@
 //! The data plane of a reading thread: samples to callbacks and neighbours, the rest to the node.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,9 +55,19 @@ impl Dirty {
     }
 }
 
+/// A mark that no other list has, and never 0. Each thread takes many at a time from what all share.
 fn new_mark() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    const TAKEN: u64 = 1 << 16;
+    static NEXT: AtomicU64 = AtomicU64::new(TAKEN);
+    thread_local! {
+        static LAST: Cell<u64> = const { Cell::new(TAKEN - 1) };
+    }
+    LAST.with(|last| {
+        let next = last.get() + 1;
+        let mark = if next % TAKEN == 0 { NEXT.fetch_add(TAKEN, Ordering::Relaxed) } else { next };
+        last.set(mark);
+        mark
+    })
 }
 
 /// Samples that are appended under one lock: about a microsecond's worth, in which others wait for it.

@@ -107,7 +107,8 @@ impl SendQos {
     }
 }
 
-/// The sending side of one transport.
+/// The sending side of one transport. Every message writes it, in cache lines of its own.
+#[repr(align(64))]
 pub(crate) struct Sender {
     state: Mutex<State>,
     /// Woken when room appears or the transport closes.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weft_node::LinkId;
@@ -22,6 +22,9 @@ use crate::reserve::Reserve;
 use crate::shared::Shared;
 
 /// A poller and the links registered with it.
+///
+/// Its thread writes it every turn, so it keeps away from the memory of others.
+#[repr(align(128))]
 pub(crate) struct Shard {
     poller: Poller,
     links: Mutex<HashMap<u64, Arc<LinkCell>>>,
@@ -93,7 +96,10 @@ impl Shard {
 
     /// A reading thread's work: until the shard stops, or another thread has taken over and this one
     /// is not needed again.
-    pub(crate) fn run(self: &Arc<Self>, shared: &Weak<Shared>, post: &Post) {
+    ///
+    /// It holds on to `shared` meanwhile: to ask every turn whether that is still there would write a
+    /// count that all threads share.
+    pub(crate) fn run(self: &Arc<Self>, shared: &Arc<Shared>, post: &Post) {
         let mut events = Events::new();
         let mut ready = Vec::new();
         let mut reading = Reading::new(post);
@@ -112,7 +118,6 @@ impl Shard {
                 }
                 awake_until_us = now_us() + self.busy_poll_us;
             }
-            let Some(shared) = shared.upgrade() else { return };
             for token in &ready {
                 let (cell, others) = {
                     let links = self.links();
@@ -123,11 +128,11 @@ impl Shard {
                 if others {
                     shared.service.watch();
                 }
-                read(&shared, &cell, &mut reading);
+                read(shared, &cell, &mut reading);
                 if post.end() {
                     // The rest of what was ready is still ready for the thread that took over.
                     self.resume(&cell);
-                    drop((cell, shared));
+                    drop(cell);
                     match self.spares.wait() {
                         Some(()) => break,
                         None => return,

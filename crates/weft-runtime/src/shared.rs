@@ -192,7 +192,7 @@ impl Shared {
         if shard.spares.call(()).is_ok() {
             return Ok(());
         }
-        let (shard, shared) = (Arc::clone(shard), Arc::downgrade(self));
+        let (shard, shared) = (Arc::clone(shard), Arc::clone(self));
         self.crew.hire(self, "weft-rx", move |post| shard.run(&shared, post))
     }
 
