@@ -6,7 +6,7 @@
 use weft_routing::Hop;
 use weft_wire::{Push, Put, RoutedPush, Timestamp};
 
-use crate::hlc::{BatchStamps, Hlc, TooFarAhead};
+use crate::hlc::{Lane, TooFarAhead};
 
 /// `push` as it goes along a hop of its route, with its body as received.
 #[inline]
@@ -31,17 +31,16 @@ pub enum Stamped {
 #[inline]
 pub fn stamp_put(
     put: &Put<'_>,
-    hlc: &Hlc,
-    stamps: &mut BatchStamps,
+    lane: &mut Lane<'_>,
     wall_ntp64: impl Fn() -> u64,
     drop_future: bool,
 ) -> Stamped {
     match put.timestamp {
-        None => Stamped::New(stamps.stamp(hlc, wall_ntp64)),
-        Some(stamp) => match stamps.observe(hlc, &wall_ntp64, stamp) {
+        None => Stamped::New(lane.stamp(wall_ntp64)),
+        Some(stamp) => match lane.observe(&wall_ntp64, stamp) {
             Ok(()) => Stamped::Kept,
             Err(refused) if drop_future => Stamped::Refused(refused),
-            Err(_) => Stamped::New(stamps.stamp(hlc, wall_ntp64)),
+            Err(_) => Stamped::New(lane.stamp(wall_ntp64)),
         },
     }
 }

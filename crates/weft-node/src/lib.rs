@@ -51,7 +51,7 @@ pub use consolidate::Consolidator;
 pub use dialer::DialId;
 pub use forward::{Stamped, forwarded, stamp_put};
 pub use gateway::{Gateway, NeighbourFacts, NeighbourFilter, SouthRegion};
-pub use hlc::{BatchStamps, Hlc, TooFarAhead};
+pub use hlc::{Hlc, Lane, TooFarAhead};
 pub use inbound::{Arrival, CachedRoute, Inbound, Plane, Row};
 pub use intercept::{AcceptedReply, NodeRoute, QueryHop, QueryPlan};
 pub use links::{LinkId, LinkInit, LinkOrigin, NeighbourInfo};

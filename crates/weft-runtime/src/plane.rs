@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weft_keyexpr::KeyExpr;
-use weft_node::{Arrival, BatchStamps, FaceId, Plane, Row, Stamped, stamp_put};
+use weft_node::{Arrival, FaceId, Lane, Plane, Row, Stamped, stamp_put};
 use weft_wire::{
     InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, RoutedPush, Timestamp, WireExpr,
 };
@@ -74,16 +74,22 @@ fn new_mark() -> u64 {
 const ROW_MAX: u32 = 32;
 
 /// Handles what one link delivers in one turn, on the thread of `post`.
-pub(crate) struct RuntimePlane<'a> {
+pub(crate) struct RuntimePlane<'a, 'hlc> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) post: &'a Post,
     /// To be flushed after the turn.
     pub(crate) dirty: &'a mut Dirty,
-    /// For samples of the present batch.
-    pub(crate) stamps: BatchStamps,
+    /// Stamps samples, if the node does.
+    pub(crate) lane: Option<&'a mut Lane<'hlc>>,
 }
 
-impl RuntimePlane<'_> {
+impl RuntimePlane<'_, '_> {
+    pub(crate) fn begin_batch(&mut self) {
+        if let Some(lane) = &mut self.lane {
+            lane.begin_batch();
+        }
+    }
+
     /// Appends a message to the batches of every neighbour on its route.
     #[inline]
     fn forward(&mut self, route: &Route, sample: Arrival<'_>, timestamp: Option<Timestamp>) {
@@ -128,7 +134,7 @@ impl RuntimePlane<'_> {
     /// Stamps a sample if that is to be done, and hands it to those on its route.
     #[inline]
     fn pass_on(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
-        if self.shared.hlc.is_none() && route.gate.is_none() {
+        if self.lane.is_none() && route.gate.is_none() {
             self.forward(route, sample, None);
             if !route.locals.is_empty() {
                 self.deliver_locally(route, sample);
@@ -159,11 +165,11 @@ impl RuntimePlane<'_> {
     /// The timestamp that a sample gets here, if any. An error drops it.
     #[inline]
     fn stamp(&mut self, key: &KeyExpr, push: &Push<'_>) -> Result<Option<Timestamp>, ()> {
-        let (PushBody::Put(put), Some(hlc)) = (&push.body, &self.shared.hlc) else {
+        let (PushBody::Put(put), Some(lane)) = (&push.body, &mut self.lane) else {
             return Ok(None);
         };
         let drop_future = self.shared.drop_future_timestamp;
-        match stamp_put(put, hlc, &mut self.stamps, wall_ntp64, drop_future) {
+        match stamp_put(put, lane, wall_ntp64, drop_future) {
             Stamped::Kept => Ok(None),
             Stamped::New(timestamp) => Ok(Some(timestamp)),
             Stamped::Refused(refused) => {
@@ -198,7 +204,7 @@ impl RuntimePlane<'_> {
     }
 }
 
-impl Plane for RuntimePlane<'_> {
+impl Plane for RuntimePlane<'_, '_> {
     type Route = Arc<Route>;
 
     #[inline]

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use weft_node::BatchStamps;
+use weft_node::{Hlc, Lane};
 use weft_transport::{Decompressor, RxError, next_batch};
 use weft_wire::CloseReason;
 
@@ -28,15 +28,18 @@ pub(crate) struct Reading<'a> {
     buffer: Box<[u8]>,
     decompressor: Decompressor,
     dirty: Dirty,
+    /// Stamps samples, if the node does.
+    lane: Option<Lane<'a>>,
 }
 
 impl<'a> Reading<'a> {
-    pub(crate) fn new(post: &'a Post) -> Self {
+    pub(crate) fn new(shared: &'a Shared, post: &'a Post) -> Self {
         Self {
             post,
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
             decompressor: Decompressor::new(),
             dirty: Dirty::default(),
+            lane: shared.hlc.as_ref().map(Hlc::lane),
         }
     }
 }
@@ -55,8 +58,8 @@ enum End {
 /// plain stores for counters.
 pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Reading<'_>) {
     let mut tail = cell.tail.lock().unwrap_or_else(PoisonError::into_inner);
-    let Reading { post, buffer, decompressor, dirty } = reading;
-    let mut plane = RuntimePlane { shared, post, dirty, stamps: BatchStamps::default() };
+    let Reading { post, buffer, decompressor, dirty, lane } = reading;
+    let mut plane = RuntimePlane { shared, post, dirty, lane: lane.as_mut() };
     let mut held = tail.len();
     buffer[..held].copy_from_slice(&tail);
     tail.clear();
@@ -107,7 +110,7 @@ fn take_batches(
     cell: &Arc<LinkCell>,
     bytes: &[u8],
     decompressor: &mut Decompressor,
-    plane: &mut RuntimePlane<'_>,
+    plane: &mut RuntimePlane<'_, '_>,
 ) -> Result<usize, ()> {
     let mut taken = 0;
     while !cell.closing.load(Ordering::Relaxed) {
@@ -134,7 +137,7 @@ fn take_messages(
     content_max: Option<u16>,
     bytes: &[u8],
     decompressor: &mut Decompressor,
-    plane: &mut RuntimePlane<'_>,
+    plane: &mut RuntimePlane<'_, '_>,
 ) -> Result<usize, ()> {
     transport.sender.note_received();
     let mut inbound = transport.lock_inbound();
@@ -143,7 +146,7 @@ fn take_messages(
             None => batch,
             Some(max) => decompressor.batch(batch, max)?,
         };
-        plane.stamps = BatchStamps::default();
+        plane.begin_batch();
         inbound.batch(content, plane)
     });
     transport.received.store(inbound.received());

@@ -102,7 +102,7 @@ impl Shard {
     pub(crate) fn run(self: &Arc<Self>, shared: &Arc<Shared>, post: &Post) {
         let mut events = Events::new();
         let mut ready = Vec::new();
-        let mut reading = Reading::new(post);
+        let mut reading = Reading::new(shared, post);
         let mut awake_until_us = 0;
         while !self.stop.load(Ordering::Acquire) {
             ready.clear();

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use weft_node::{
-    AcceptedReply, Arrival, BatchStamps, DataRoute, FaceId, Hlc, Node, NodeRoute, PendingReply,
-    Plane, PushGate, QueryRequest, QueryScope, RouteExpr, Stamped, forwarded, stamp_put,
+    AcceptedReply, Arrival, DataRoute, FaceId, Hlc, Node, NodeRoute, PendingReply, Plane, PushGate,
+    QueryRequest, QueryScope, RouteExpr, Stamped, forwarded, stamp_put,
 };
 use weft_wire::{
     CongestionControl, NetworkMessage, Push, PushBody, Qos, Reliability, Request, RequestBody,
@@ -50,8 +50,7 @@ impl Plane for SimPlane<'_> {
         let push = &Push { qos, ..*push };
         let stamped = match (&push.body, self.hlc) {
             (PushBody::Put(put), Some(hlc)) => {
-                let stamps = &mut BatchStamps::default();
-                stamp_put(put, hlc, stamps, || self.wall_ntp64, self.drop_future)
+                stamp_put(put, &mut hlc.lane(), || self.wall_ntp64, self.drop_future)
             }
             _ => Stamped::Kept,
         };
