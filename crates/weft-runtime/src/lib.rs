@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod apart;
 mod barrier;
 mod cell;
 mod clock;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use weft_link::{AcceptFault, LinkError, Listener};
 
+use crate::apart::Apart;
 use crate::cell::LinkCell;
 use crate::clock::now_us;
 use crate::duty::Looks;
@@ -47,8 +48,8 @@ struct Inner {
     wakes_at_us: AtomicU64,
     stop: AtomicBool,
     unresponsive: AtomicBool,
-    /// Posts are being looked at.
-    watching: AtomicBool,
+    /// Posts are being looked at. Every turn of a reader asks this, beside what every tick writes.
+    watching: Apart<AtomicBool>,
     errands: Arc<Reserve<Errand>>,
     span: SessionSpan,
 }
@@ -70,7 +71,7 @@ impl ServiceHandle {
             wakes_at_us: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             unresponsive: AtomicBool::new(false),
-            watching: AtomicBool::new(false),
+            watching: Apart(AtomicBool::new(false)),
             errands: Arc::default(),
             span,
         })))

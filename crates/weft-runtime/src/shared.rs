@@ -18,6 +18,7 @@ use weft_transport::{LinkParams, TxConfig};
 use weft_wire::{CloseReason, NetworkMessage, WireExpr, ZenohId};
 
 use crate::alarm::Alarms;
+use crate::apart::Apart;
 use crate::cell::LinkCell;
 use crate::clock::now_us;
 use crate::duty::Crew;
@@ -78,7 +79,7 @@ pub(crate) struct Shared {
     pub(crate) zid: ZenohId,
     pub(crate) span: SessionSpan,
     pub(crate) entity_ids: Arc<EntityIds>,
-    control: Mutex<Control>,
+    control: Apart<Mutex<Control>>,
     pub(crate) events: Arc<EventQueue>,
     pub(crate) alarms: Alarms,
     pub(crate) crew: Arc<Crew>,
@@ -96,7 +97,7 @@ pub(crate) struct Shared {
     pub(crate) stopping: AtomicBool,
     pub(crate) startup: Startup,
     /// Routes of samples that are published without a publisher.
-    pub(crate) put_routes: Mutex<HashMap<KeyExpr, Arc<Route>>>,
+    pub(crate) put_routes: Apart<Mutex<HashMap<KeyExpr, Arc<Route>>>>,
 }
 
 /// What [`Shared::new`] needs.
@@ -119,7 +120,7 @@ impl Shared {
             zid,
             span: parts.span,
             entity_ids: parts.node.entity_ids(),
-            control: Mutex::new(Control { node: parts.node, tables: Tables::default() }),
+            control: Apart(Mutex::new(Control { node: parts.node, tables: Tables::default() })),
             events: Arc::default(),
             alarms: Alarms::default(),
             crew: Arc::default(),
@@ -134,7 +135,7 @@ impl Shared {
             next_link: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
             startup: Startup::default(),
-            put_routes: Mutex::default(),
+            put_routes: Apart::default(),
         })
     }
 
