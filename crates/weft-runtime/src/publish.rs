@@ -7,10 +7,10 @@
 //!
 //! Cost per message and neighbour: one lock, one copy, no allocation.
 
+pub(crate) mod puts;
 pub(crate) mod recent;
 
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use weft_keyexpr::KeyExpr;
@@ -21,9 +21,6 @@ use crate::clock::wall_ntp64;
 use crate::route::{Route, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
-
-/// Routes kept for puts without a publisher.
-const PUT_ROUTES_MAX: usize = 4096;
 
 /// A declared publisher.
 pub struct PublisherSlot {
@@ -104,26 +101,8 @@ impl Shared {
 
     /// Publishes on any key: `push` is the message but for its key.
     pub(crate) fn put(&self, key: &KeyExpr, push: &Push<'_>, how: SampleQos) {
-        let route = self.put_route(key);
+        let route = self.put_routes.find(key, || self.own_route(key));
         self.send_sample(&route, push, how);
-    }
-
-    fn put_route(&self, key: &KeyExpr) -> Arc<Route> {
-        let lock = || self.put_routes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(route) = lock().get(key.as_str())
-            && !route.validity.is_stale()
-        {
-            return Arc::clone(route);
-        }
-        let route = self.own_route(key);
-        let mut routes = lock();
-        let full = routes.len() >= PUT_ROUTES_MAX;
-        let cleared = if full { std::mem::take(&mut *routes) } else { HashMap::default() };
-        let replaced = routes.insert(key.clone(), Arc::clone(&route));
-        // What a subscriber held is dropped without the lock: a destructor may publish.
-        drop(routes);
-        drop((cleared, replaced));
-        route
     }
 
     #[inline]

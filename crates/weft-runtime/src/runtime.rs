@@ -279,9 +279,8 @@ impl Runtime {
             publisher.forget_route();
         }
         recent::forget_all();
-        let routes =
-            std::mem::take(&mut *shared.put_routes.lock().unwrap_or_else(PoisonError::into_inner));
-        drop((subscribers, routes));
+        shared.put_routes.clear();
+        drop(subscribers);
     }
 
     /// Whether [`Runtime::close`] was called.

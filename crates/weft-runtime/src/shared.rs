@@ -28,6 +28,7 @@ use crate::options::LinkSettings;
 use crate::plane::Dirty;
 use crate::ports::RuntimePorts;
 use crate::publish::PublisherSlot;
+use crate::publish::puts::PutRoutes;
 use crate::route::{Local, Route, RouteHop};
 use crate::runtime::Startup;
 use crate::scout::ScoutSockets;
@@ -96,8 +97,7 @@ pub(crate) struct Shared {
     next_link: AtomicU64,
     pub(crate) stopping: AtomicBool,
     pub(crate) startup: Startup,
-    /// Routes of samples that are published without a publisher.
-    pub(crate) put_routes: Apart<Mutex<HashMap<KeyExpr, Arc<Route>>>>,
+    pub(crate) put_routes: PutRoutes,
 }
 
 /// What [`Shared::new`] needs.
@@ -135,7 +135,7 @@ impl Shared {
             next_link: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
             startup: Startup::default(),
-            put_routes: Apart::default(),
+            put_routes: PutRoutes::default(),
         })
     }
 
@@ -415,11 +415,7 @@ impl Shared {
         for publisher in publishers {
             publisher.purge();
         }
-        let mut routes = self.put_routes.lock().unwrap_or_else(PoisonError::into_inner);
-        let stale: Vec<_> = routes.extract_if(|_, route| route.validity.is_stale()).collect();
-        // What a subscriber held is dropped without the lock: a destructor may publish.
-        drop(routes);
-        drop(stale);
+        self.put_routes.purge();
     }
 
     pub(crate) fn dial_failed(self: &Arc<Self>, dial: DialId, reason: &str) {
