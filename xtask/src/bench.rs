@@ -1,6 +1,8 @@
-//! `cargo xtask bench`: Weft beside its peers, the micro-benchmarks of the crates, or the instructions of the hot paths.
+//! `cargo xtask bench`: Weft beside its peers, the micro-benchmarks of the crates, the instructions of the hot paths, or
+//! what every message writes.
 //!
-//! The first and the last are the Python package `bench/weftbench`; their manual is `bench/README.md`.
+//! The first and the third are the Python package `bench/weftbench`, the last is `bench/shared-writes`; their manual is
+//! `bench/README.md`.
 
 use crate::command::{Program, Result, root};
 use crate::report::Report;
@@ -10,12 +12,15 @@ use std::process::ExitCode;
 
 const VENV: &str = ".venv-bench";
 const REQUIREMENTS: &str = "bench/requirements.txt";
+const SHARED_WRITES: &str = "bench/shared-writes/Cargo.toml";
+const NO_VALGRIND: &str = "valgrind is not installed";
 
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let repeat = Program::cargo().args(["xtask", "bench"]).args(arguments).to_string();
     Report::single("bench", &repeat, || match arguments.split_first() {
         Some((first, rest)) if first == "--micro" => micro(rest),
         Some((first, rest)) if first == "--instructions" => instructions(rest),
+        Some((first, rest)) if first == "--shared-writes" => shared_writes(rest),
         _ => beside_peers(arguments),
     })
 }
@@ -30,11 +35,28 @@ pub(crate) fn steps(report: &mut Report) {
         package_tests("bench/roles")?;
         package_tests("bench/limits")
     });
+    let has_valgrind = Program::at("valgrind").arg("--version").read().is_ok();
     let repeat = "cargo xtask bench --instructions";
-    if Program::at("valgrind").arg("--version").read().is_ok() {
+    if has_valgrind {
         report.step("instructions", repeat, || instructions(&[]));
     } else {
-        report.skip("instructions", repeat, "valgrind is not installed");
+        report.skip("instructions", repeat, NO_VALGRIND);
+    }
+    let repeat = "cargo xtask bench --shared-writes";
+    if !has_valgrind {
+        report.skip("shared writes", repeat, NO_VALGRIND);
+    } else if std::thread::available_parallelism().is_ok_and(|count| count.get() == 1) {
+        report.skip(
+            "shared writes",
+            repeat,
+            "there is one processor, so a node has one reading thread",
+        );
+    } else {
+        report.step("shared writes", repeat, || {
+            let words = ["test", "--release", "--quiet", "--locked", "--manifest-path"];
+            Program::cargo().args(words).arg(SHARED_WRITES).run()?;
+            shared_writes(&[])
+        });
     }
 }
 
@@ -53,6 +75,12 @@ fn beside_peers(arguments: &[String]) -> Result {
 /// Counts the instructions of the hot paths and compares them with what is written down.
 fn instructions(arguments: &[String]) -> Result {
     harness(Path::new("python3"), "weftbench.instructions", arguments)
+}
+
+/// Traces what messages of different links write both.
+fn shared_writes(arguments: &[String]) -> Result {
+    let words = ["run", "--release", "--quiet", "--locked", "--manifest-path", SHARED_WRITES, "--"];
+    Program::cargo().args(words).args(arguments).run()
 }
 
 fn harness(python: &Path, module: &str, arguments: &[String]) -> Result {

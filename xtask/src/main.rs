@@ -56,8 +56,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "bench",
-        arguments: "[--case NAME] [--quick | --full] [--publish] [ARGS..] | --micro [FILTER] | --instructions [--accept]",
-        about: "Weft beside its peers, micro-benchmarks, or instruction counts",
+        arguments: "[--case NAME] [--quick | --full] [--publish] [ARGS..] | --micro [FILTER] | --instructions [--accept] | --shared-writes [--json]",
+        about: "Weft beside its peers, micro-benchmarks, instruction counts, or what all messages write",
         run: bench::run,
     },
     Verb {
