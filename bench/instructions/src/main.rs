@@ -28,6 +28,7 @@ const CASES: &[Case] = &[
     ("p2p/64", |times| whole::peer_to_peer(times, 64)),
     ("p2p/1024", |times| whole::peer_to_peer(times, 1024)),
     ("routed/64", |times| whole::through_a_router(times, 64)),
+    ("get/64", |times| whole::questions(times, 64)),
 ];
 
 fn main() -> ExitCode {

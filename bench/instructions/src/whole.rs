@@ -6,10 +6,13 @@
 use std::net::TcpListener;
 use std::sync::mpsc;
 use std::time::Duration;
-use weft::{Config, CongestionControl, Session, WhatAmI};
+use weft::handlers::Callback;
+use weft::{Config, CongestionControl, Session, WhatAmI, ZBytes};
 
 /// Messages on their way at a time.
 const BURST: u64 = 500;
+/// Questions open at a time.
+const QUESTIONS: u64 = 100;
 const PATIENCE: Duration = Duration::from_secs(60);
 const KEY: &str = "test/instructions";
 
@@ -26,6 +29,39 @@ pub(crate) fn through_a_router(times: u64, len: usize) {
     let receiver = session(WhatAmI::Client, None, Some(&endpoint));
     let sender = session(WhatAmI::Client, None, Some(&endpoint));
     walk(&sender, &receiver, times, len);
+}
+
+/// Questions to another peer, each answered with `len` bytes.
+pub(crate) fn questions(times: u64, len: usize) {
+    let endpoint = free_endpoint();
+    let answering = session(WhatAmI::Peer, Some(&endpoint), None);
+    let asking = session(WhatAmI::Peer, None, Some(&endpoint));
+    let payload = ZBytes::from(vec![7; len]);
+    let queryable = answering.declare_queryable(KEY).complete(true).callback(move |query| {
+        // It fails only while the session closes.
+        let _ = query.reply(KEY, payload.clone()).wait();
+    });
+    let _queryable = queryable.wait().expect("the session is open");
+    let ask = |ended: mpsc::Sender<()>| {
+        let at_end = move || {
+            // Nobody waits for it at the end.
+            let _ = ended.send(());
+        };
+        let get = asking.get(KEY).with(Callback::with_drop(|_reply| (), at_end));
+        get.wait().expect("the session is open");
+    };
+    while asking.get(KEY).wait().expect("the session is open").recv().is_err() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (end, ended) = mpsc::channel();
+    for _ in 0..times / QUESTIONS {
+        for _ in 0..QUESTIONS {
+            ask(end.clone());
+        }
+        for _ in 0..QUESTIONS {
+            ended.recv_timeout(PATIENCE).expect("the questions are answered");
+        }
+    }
 }
 
 fn walk(sender: &Session, receiver: &Session, times: u64, len: usize) {

@@ -40,7 +40,7 @@ impl Bench {
 
 #[test]
 fn ids_are_never_used_twice() {
-    let mut router = Bench::new(Router);
+    let router = Bench::new(Router);
     let ids = [0; 3].map(|_| router.node.next_entity());
     assert_eq!(ids, [1, 2, 3]);
 }
