@@ -57,6 +57,23 @@ def test_the_root_object_has_the_same_fields(star):
     assert objects(client, "**") == {}
 
 
+def test_sessions_tell_themselves_the_same_of_their_neighbours(star):
+    node, client, _ = star
+    for session, other, whatami in ((node, client, "client"), (client, node, "router")):
+        transport = f"@/{session.zid}/session/transport/unicast/{other.zid}"
+        seen = until(lambda session=session: objects(session, "@/*/session/**"), lambda seen: len(seen) == 2)
+        assert set(seen[transport]) == {"zid", "whatami", "is_qos", "is_shm"}
+        assert (seen[transport]["zid"], seen[transport]["whatami"]) == (other.zid, whatami)
+        ((key, link),) = ((key, link) for key, link in seen.items() if key != transport)
+        assert re.fullmatch(re.escape(transport) + "/link/[0-9]+", key)
+        assert set(link) == {
+            "src", "dst", "group", "mtu", "is_streamed", "interfaces", "auth_identifier", "priorities", "reliability",
+        }  # fmt: skip
+        assert (link["group"], link["is_streamed"], link["interfaces"]) == (None, True, ["lo"])
+        assert (link["priorities"], link["reliability"]) == ({"start": "Control", "end": "Background"}, "Reliable")
+        assert link["src"].startswith("tcp/127.0.0.1:") and isinstance(link["mtu"], int)
+
+
 def test_declarations_are_listed_with_the_same_owners(star):
     node, client, _ = star
     client.declare_subscriber("a/b")

@@ -3,6 +3,7 @@
 //! A queryable and a subscriber of the session itself, which hand what they get to one thread: a look at a
 //! large node takes its time, and the thread that reads a link has none. Here is the way in; what is
 //! answered is in `objects`, `declared`, `network`, `explain` and `metrics`, what is changed in `write`.
+//! What every session tells itself is in `own`.
 //!
 //! Spec: 03 §9. Limits: [`TASKS_MAX`] queries and writes wait; a query beyond ends without a reply, a write
 //! beyond is ignored, and both are logged.
@@ -12,6 +13,7 @@ mod explain;
 mod metrics;
 mod network;
 mod objects;
+mod own;
 mod write;
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -27,6 +29,8 @@ use crate::core::Core;
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::query::Query;
+
+pub(crate) use self::own::OwnSpace;
 
 /// Queries and writes that wait for their turn.
 const TASKS_MAX: usize = 64;

@@ -11,7 +11,7 @@ use weft_node::{Consolidator, NodeEvent};
 use weft_runtime::{IncomingQuery, IncomingReply, LinkInfo, Runtime, SessionHandler};
 use weft_wire::{EntityGlobalId, ZenohId};
 
-use crate::admin::Admin;
+use crate::admin::{Admin, OwnSpace};
 use crate::cover::Course;
 use crate::ext::Miss;
 use crate::handlers::Callback;
@@ -106,6 +106,8 @@ pub(crate) struct Core {
     pub(crate) neighbourhood: Neighbourhood,
     /// The admin space, if it is enabled.
     admin: Mutex<Option<Arc<Admin>>>,
+    /// What the session tells itself; set as `runtime` is.
+    own_space: OnceLock<OwnSpace>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -131,6 +133,7 @@ impl Core {
             matching: Matching::default(),
             neighbourhood: Neighbourhood::default(),
             admin: Mutex::default(),
+            own_space: OnceLock::new(),
         })
     }
 
@@ -139,10 +142,14 @@ impl Core {
         let _ = self.runtime.set(Arc::downgrade(runtime));
     }
 
+    /// The runtime, as long as the session has it.
+    pub(crate) fn runtime(&self) -> Option<Arc<Runtime>> {
+        self.runtime.get().and_then(Weak::upgrade)
+    }
+
     /// Calls `call` on an event thread, in order with what else concerns the entity `id`.
     pub(crate) fn call_in_order(&self, id: u32, call: impl FnOnce(&Self) + Send + 'static) {
-        let runtime = self.runtime.get().and_then(Weak::upgrade);
-        if let (Some(runtime), Some(core)) = (runtime, self.me.upgrade()) {
+        if let (Some(runtime), Some(core)) = (self.runtime(), self.me.upgrade()) {
             runtime.call_in_order(id, move || call(&core));
         }
     }
@@ -249,8 +256,21 @@ impl Core {
         lock(&self.admin).take()
     }
 
+    /// Once: the session tells itself of its neighbours.
+    pub(crate) fn set_own_space(&self, space: OwnSpace) {
+        let _ = self.own_space.set(space);
+    }
+
+    /// What [`Core::set_own_space`] was given.
+    pub(crate) fn own_space(&self) -> Option<&OwnSpace> {
+        self.own_space.get()
+    }
+
     /// Hands on a query about this node. A namespace does not apply to it.
     fn ask_admin(&self, incoming: &IncomingQuery<'_>) {
+        if let (Some(space), Some(core)) = (self.own_space(), self.me.upgrade()) {
+            space.ask(&core, incoming);
+        }
         let Some(admin) = lock(&self.admin).clone() else { return };
         if let Some(id) = incoming.queryables.iter().find(|id| admin.is_asked(**id)) {
             let shared = query::Shared::new(incoming, incoming.key.clone(), &Namespace::default());

@@ -190,6 +190,9 @@ pub(crate) struct Neighbourhood {
 impl Neighbourhood {
     pub(crate) fn transport(core: &Core, event: &Event<TransportInfo>) {
         tell_all(core, |core| &core.neighbourhood.transports, event);
+        if let Some(space) = core.own_space() {
+            space.transport_event(core, event);
+        }
     }
 
     pub(crate) fn transport_gone(core: &Core, zid: ZenohId) {
@@ -203,6 +206,9 @@ impl Neighbourhood {
 
     pub(crate) fn link(core: &Core, event: &Event<LinkInfo>) {
         tell_all(core, |core| &core.neighbourhood.links, event);
+        if let Some(space) = core.own_space() {
+            space.link_event(core, event);
+        }
     }
 
     pub(crate) fn close_all(&self) {

@@ -32,7 +32,7 @@ pub(crate) struct Extras {
 }
 
 /// Lends the message of a put (`Some` payload) or of a deletion, but for its key, to `send`.
-fn with_message(
+pub(crate) fn with_message(
     payload: Option<&ZBytes>,
     encoding: &Encoding,
     extras: &Extras,

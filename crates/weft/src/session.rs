@@ -9,7 +9,7 @@ use weft_node::{Hlc, Locality};
 use weft_runtime::Runtime;
 use weft_wire::{EntityGlobalId, Timestamp, ZenohId};
 
-use crate::admin::{Admin, AdminSettings};
+use crate::admin::{Admin, AdminSettings, OwnSpace};
 use crate::cancel::{Cancellable, CancellationToken};
 use crate::config::{Config, Publication};
 use crate::core::{Core, Stamper};
@@ -79,6 +79,7 @@ impl OpenBuilder {
         crate::handlers::set_block_hook(weft_runtime::block_hook);
         let runtime = Arc::new(Runtime::open(runtime, Arc::clone(&core) as Arc<_>)?);
         core.attach(&runtime);
+        OwnSpace::open(&runtime, &core)?;
         if adminspace.enabled {
             Admin::open(
                 &runtime,

@@ -18,6 +18,7 @@ mod log;
 mod matching;
 mod namespaces;
 mod opening;
+mod own_space;
 mod panics;
 mod publishing;
 mod queries;
