@@ -49,7 +49,10 @@ impl IntoKeyExpr for &String {
     }
 }
 
-/// The prefix of all keys of a session, or none (04 §8).
+/// The prefix of all keys of a session but those of admin spaces, or none (04 §8).
+///
+/// A key that begins with the chunk `@` is the same inside and outside: what a node says of itself is nobody's
+/// data, and a prefix would keep who has one from asking.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Namespace(pub(crate) Option<KeyExpr>);
 
@@ -57,8 +60,10 @@ impl Namespace {
     /// The key as the network knows it.
     pub(crate) fn outward(&self, key: KeyExpr) -> Result<KeyExpr> {
         match &self.0 {
-            None => Ok(key),
-            Some(namespace) => namespace.join(key.as_str()).map_err(Error::from),
+            Some(namespace) if !is_of_admin_space(&key) => {
+                namespace.join(key.as_str()).map_err(Error::from)
+            }
+            _ => Ok(key),
         }
     }
 
@@ -66,7 +71,19 @@ impl Namespace {
     pub(crate) fn inward(&self, key: &KeyExpr) -> Option<KeyExpr> {
         match &self.0 {
             None => Some(key.clone()),
-            Some(namespace) => key.strip_namespace(namespace).map(Ke::to_owned),
+            Some(_) => self.strip(key).map(Ke::to_owned),
         }
     }
+
+    /// The same, borrowed.
+    pub(crate) fn strip<'a>(&self, key: &'a KeyExpr) -> Option<Ke<'a>> {
+        match &self.0 {
+            Some(namespace) if !is_of_admin_space(key) => key.strip_namespace(namespace),
+            _ => Some(key.as_ke()),
+        }
+    }
+}
+
+fn is_of_admin_space(key: &KeyExpr) -> bool {
+    key.as_str().starts_with("@/")
 }

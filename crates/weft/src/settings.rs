@@ -194,12 +194,9 @@ fn listen_targets(config: &Effective) -> Vec<ListenTarget> {
 
 /// The covers as neighbours see them: with the session's prefix.
 fn in_namespace(config: &Effective) -> Aggregation {
+    let namespace = Namespace(config.namespace.clone());
     let prefixed = |covers: &[KeyExpr]| {
-        let cover = |cover: &KeyExpr| match &config.namespace {
-            Some(namespace) => namespace.join(cover.as_str()).ok(),
-            None => Some(cover.clone()),
-        };
-        covers.iter().filter_map(cover).collect()
+        covers.iter().filter_map(|cover| namespace.outward(cover.clone()).ok()).collect()
     };
     let Aggregation { subscribers, publishers } = &config.aggregation;
     Aggregation { subscribers: prefixed(subscribers), publishers: prefixed(publishers) }

@@ -199,15 +199,15 @@ fn stripped(
     namespace: Namespace,
     callback: impl Fn(&SampleView<'_>) + Send + Sync + 'static,
 ) -> SampleCallback {
-    match namespace.0 {
-        None => Box::new(move |raw| callback(&SampleView::new(raw, None))),
-        Some(namespace) => Box::new(move |raw| {
-            // A key outside of the namespace is not for this session.
-            if let Some(key) = raw.key.strip_namespace(&namespace) {
-                callback(&SampleView::new(raw, Some(key)));
-            }
-        }),
+    if namespace.0.is_none() {
+        return Box::new(move |raw| callback(&SampleView::new(raw, None)));
     }
+    Box::new(move |raw| {
+        // A key outside of the namespace is not for this session.
+        if let Some(key) = namespace.strip(raw.key) {
+            callback(&SampleView::new(raw, Some(key)));
+        }
+    })
 }
 
 /// A callback after which the sample is acknowledged.

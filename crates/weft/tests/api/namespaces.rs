@@ -127,6 +127,48 @@ fn namespaces_keep_sessions_apart() {
     assert_eq!(*next(&received).payload(), "same");
 }
 
+/// A session with a namespace asks the admin space, and writes it, like any other.
+#[test]
+fn a_namespace_does_not_apply_to_the_admin_space() {
+    let router = Node::new("router")
+        .listen("tcp/127.0.0.1:0")
+        .set("adminspace/enabled", "true")
+        .set("adminspace/permissions/write", "true")
+        .open();
+    let inside = Node::new("client").connect(&router).set("namespace", "'ns/1'").open();
+    let root = format!("@/{}/router", router.zid());
+    await_queryable(&inside, &format!("{root}/**"));
+    let ask = |selector: &str| -> Vec<(String, String)> {
+        let replies = inside.get(selector).wait().unwrap();
+        let text = |sample: &weft::Sample| sample.payload().try_to_str().unwrap().into_owned();
+        let told = replies.iter().map(|reply| {
+            let sample = reply.result().unwrap();
+            (sample.key_expr().to_string(), text(sample))
+        });
+        told.collect()
+    };
+    let objects = ask("@/*/router");
+    assert_eq!(objects.len(), 1, "{objects:?}");
+    assert_eq!(objects[0].0, root);
+    assert!(objects[0].1.contains(&inside.zid().to_string()), "{objects:?}");
+    assert_eq!(ask("@/*/session/**").len(), 2, "its own neighbours, too");
+
+    let written = format!("{root}/config/adminspace/permissions/write");
+    inside.put(&written, "false").wait().unwrap();
+    until("the write", || ask(&written) == [(written.clone(), "false".to_owned())]);
+
+    let watching = inside.declare_subscriber("@/*/session/**").wait().unwrap();
+    let other = Node::new("peer").listen("tcp/127.0.0.1:0").open();
+    drop(router);
+    assert_eq!(next(&watching).kind(), SampleKind::Delete);
+
+    // `@` anywhere else is a chunk like others.
+    let beside = Node::new("peer").connect(&other).set("namespace", "'ns/1'").open();
+    let outside = other.declare_subscriber("ns/1/a/@/b").wait().unwrap();
+    matched_publisher(&beside, "a/@/b").put("1").wait().unwrap();
+    assert_eq!(next(&outside).key_expr().as_str(), "ns/1/a/@/b");
+}
+
 /// A namespace is a key without wildcards.
 #[test]
 fn a_namespace_has_no_wildcards() {
