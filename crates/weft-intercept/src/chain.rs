@@ -114,6 +114,7 @@ impl Chain {
         });
         let downsampling = self.downsampling.iter().filter(|it| it.messages.contains(kind));
         let gate = Gate {
+            kind,
             limiters: downsampling.filter_map(limiter).collect(),
             allowed: self.access.as_ref().is_none_or(|access| access.allows(kind, key)),
             overwrites: overwrites.cloned().collect(),

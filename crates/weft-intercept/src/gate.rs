@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use weft_wire::{Push, PushBody, Qos, Query, Reliability, ResponseBody};
+use weft_wire::{Priority, Push, PushBody, Qos, Query, Reliability, ResponseBody};
 
 use crate::rules::{QosOverwrite, Rate};
+use crate::sizes::{SizeCells, Sizes};
 use crate::words::MessageKind;
 
 /// What a decision needs to know of a message besides its kind and key.
@@ -84,9 +85,46 @@ pub enum DropReason {
     LowPass,
 }
 
+impl DropReason {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::AccessControl, Self::Downsampling, Self::LowPass];
+
+    /// Its name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AccessControl => "access-control",
+            Self::Downsampling => "downsampling",
+            Self::LowPass => "low-pass",
+        }
+    }
+}
+
 /// How many messages of one neighbour and direction were refused. Shared by all who decide.
 #[derive(Debug, Default)]
-pub struct Drops([AtomicU64; 3]);
+pub struct Drops {
+    counts: [AtomicU64; DropReason::ALL.len()],
+    /// By reason, kind and priority; none if sizes do not count.
+    sizes: Option<Box<[SizeCells; SIZES]>>,
+}
+
+/// Kinds of messages with a payload.
+const SIZED: [MessageKind; 4] =
+    [MessageKind::Put, MessageKind::Delete, MessageKind::Query, MessageKind::Reply];
+const PRIORITIES: usize = 8;
+const SIZES: usize = DropReason::ALL.len() * SIZED.len() * PRIORITIES;
+
+/// How large the payloads were that were refused for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DroppedSizes {
+    /// Why.
+    pub reason: DropReason,
+    /// What: a put, a deletion, a query or a reply.
+    pub kind: MessageKind,
+    /// How urgent.
+    pub priority: Priority,
+    /// How large.
+    pub sizes: Sizes,
+}
 
 /// How many messages were refused, for which reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,15 +138,40 @@ pub struct DropCounts {
 }
 
 impl Drops {
+    /// Counts the sizes of payloads, too: 7 KiB.
+    pub fn with_sizes() -> Self {
+        let sizes = Some(Box::new(core::array::from_fn(|_| SizeCells::default())));
+        Self { sizes, ..Self::default() }
+    }
+
     /// Counts one.
-    pub fn add(&self, reason: DropReason) {
-        self.0[reason as usize].fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add(&self, reason: DropReason, kind: MessageKind, message: &Message) {
+        self.counts[reason as usize].fetch_add(1, Ordering::Relaxed);
+        if let (Some(sizes), Some(kind)) =
+            (&self.sizes, SIZED.iter().position(|sized| *sized == kind))
+        {
+            let row = reason as usize * SIZED.len() + kind;
+            let priority = message.qos.priority() as usize;
+            sizes[row * PRIORITIES + priority].add_shared(message.payload_len);
+        }
+    }
+
+    /// The sizes of payloads so far, as far as there were any.
+    pub fn sizes(&self) -> impl Iterator<Item = DroppedSizes> + '_ {
+        let cells = self.sizes.iter().flat_map(|cells| cells.iter().enumerate());
+        let counted = cells.map(|(index, cell)| DroppedSizes {
+            reason: DropReason::ALL[index / PRIORITIES / SIZED.len()],
+            kind: SIZED[index / PRIORITIES % SIZED.len()],
+            priority: Priority::from_bits((index % PRIORITIES) as u8),
+            sizes: cell.load(),
+        });
+        counted.filter(|it| it.sizes.count() > 0)
     }
 
     /// The counts so far.
     pub fn counts(&self) -> DropCounts {
         let [access_control, downsampling, low_pass] =
-            [0, 1, 2].map(|index| self.0[index].load(Ordering::Relaxed));
+            [0, 1, 2].map(|index| self.counts[index].load(Ordering::Relaxed));
         DropCounts { access_control, downsampling, low_pass }
     }
 }
@@ -141,6 +204,7 @@ impl Limiter {
 /// transport. Kept with routes; made by [`Chain::gate`](crate::Chain::gate).
 #[derive(Clone, Debug)]
 pub struct Gate {
+    pub(crate) kind: MessageKind,
     pub(crate) limiters: Vec<Arc<Limiter>>,
     pub(crate) allowed: bool,
     pub(crate) overwrites: Vec<Arc<QosOverwrite>>,
@@ -157,7 +221,7 @@ impl Gate {
         match self.judge(message, now_us) {
             Ok(qos) => Some(qos),
             Err(reason) => {
-                self.drops.add(reason);
+                self.drops.add(reason, self.kind, message);
                 None
             }
         }

@@ -33,17 +33,19 @@ mod lint;
 #[cfg(test)]
 mod naive;
 mod rules;
+mod sizes;
 mod transport;
 mod words;
 
 pub use chain::Chain;
 pub use check::{RuleError, RuleProblem, RuleSet};
 pub use explain::Explained;
-pub use gate::{DropCounts, DropReason, Drops, Gate, GateView, Message, PushGate};
+pub use gate::{DropCounts, DropReason, DroppedSizes, Drops, Gate, GateView, Message, PushGate};
 pub use lint::{Lint, NodeFacts};
 pub use rules::{
     AccessControl, AccessRule, Downsampling, InvalidSizeRange, LowPass, Overwrite, Policy,
     PriorityChange, QosFilter, QosOverwrite, Rate, Rules, SizeRange, Subject,
 };
+pub use sizes::{SIZE_BUCKETS, SIZE_LIMITS, SizeCells, Sizes};
 pub use transport::{LinkFacts, TransportFacts};
 pub use words::{Flow, LinkProtocol, MessageKind, MessageSet, Permission};

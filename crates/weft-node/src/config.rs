@@ -77,6 +77,8 @@ pub struct NodeConfig {
     /// Access control and traffic shaping from the beginning; see also
     /// [`Node::set_rules`](crate::Node::set_rules).
     pub rules: Option<Arc<RuleSet>>,
+    /// The sizes of refused payloads count, too: 14 KiB for each neighbour that rules are about.
+    pub counts_sizes: bool,
 }
 
 /// One neighbour to be connected to: several endpoints are raced.
@@ -251,6 +253,7 @@ impl NodeConfig {
             queries_timeout_us: 10_000_000,
             limits: Limits::default(),
             rules: None,
+            counts_sizes: false,
         }
     }
 

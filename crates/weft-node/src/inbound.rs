@@ -165,8 +165,9 @@ impl<R: CachedRoute + Clone> Inbound<R> {
     }
 
     /// What has come in so far.
-    pub const fn received(&self) -> &Received {
-        &self.received
+    pub fn received(&self) -> Received {
+        let transport_messages = self.rx.transport_messages();
+        Received { transport_messages, discarded: self.rx.discarded(), ..self.received }
     }
 
     /// Frees the buffers of large messages, unless there were some since the last call.

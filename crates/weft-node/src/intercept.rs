@@ -20,13 +20,11 @@
 mod control;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use weft_intercept::{
-    Chain, DropCounts, Drops, Flow, Message, MessageKind, PushGate, RuleSet, TransportFacts,
-};
+use weft_intercept::{Chain, Drops, Flow, Message, MessageKind, PushGate, RuleSet, TransportFacts};
 use weft_keyexpr::KeyExpr;
 use weft_routing::{
     DataRoute, FaceId, PendingReply, QueryRequest, ResolveError, RouteExpr, Routing,
@@ -103,7 +101,14 @@ pub(crate) struct Interception {
     pub(crate) query_keys: BTreeMap<(FaceId, u32), KeyExpr>,
     /// How many keys there may be before those of ended queries are dropped.
     prune_at: usize,
+    /// The sizes of refused payloads count, too.
+    counts_sizes: bool,
+    /// What was refused of the neighbours that left last, the earliest first.
+    departed: VecDeque<(FaceId, [Arc<Drops>; 2])>,
 }
+
+/// Neighbours that left of which a node knows what was refused, at most.
+pub const DEPARTED_MAX: usize = 64;
 
 /// The rules for one neighbour.
 #[derive(Debug, Default)]
@@ -116,6 +121,11 @@ struct Guard {
 }
 
 impl Guard {
+    fn new(counts_sizes: bool) -> Self {
+        let drops = || if counts_sizes { Drops::with_sizes() } else { Drops::default() };
+        Self { drops: [Arc::new(drops()), Arc::new(drops())], ..Self::default() }
+    }
+
     const fn chain(&self, flow: Flow) -> Option<&Chain> {
         match flow {
             Flow::Ingress => self.ingress.as_ref(),
@@ -128,8 +138,9 @@ impl Interception {
     /// Keys of queries below which none is dropped.
     const PRUNE_MIN: usize = 64;
 
-    pub(crate) fn new(rules: Option<Arc<RuleSet>>) -> Self {
-        Self { rules: rules.filter(|rules| !rules.is_empty()), ..Self::default() }
+    pub(crate) fn new(rules: Option<Arc<RuleSet>>, counts_sizes: bool) -> Self {
+        let rules = rules.filter(|rules| !rules.is_empty());
+        Self { rules, counts_sizes, ..Self::default() }
     }
 
     fn chain(&self, face: FaceId, flow: Flow) -> Option<&Chain> {
@@ -137,7 +148,12 @@ impl Interception {
     }
 
     pub(crate) fn face_down(&mut self, face: FaceId) {
-        self.guards.remove(&face);
+        if let Some(guard) = self.guards.remove(&face) {
+            if self.departed.len() == DEPARTED_MAX {
+                self.departed.pop_front();
+            }
+            self.departed.push_back((face, guard.drops));
+        }
     }
 
     /// Judges a message with a known key. Returns the QoS that it goes on with.
@@ -188,12 +204,12 @@ impl Node {
         self.interception.rules.as_ref()
     }
 
-    /// How many messages of each neighbour and direction were refused. Those of neighbours that left
-    /// are forgotten.
-    pub fn drops(&self) -> impl Iterator<Item = (FaceId, Flow, DropCounts)> + '_ {
-        self.interception.guards.iter().flat_map(|(face, guard)| {
-            Flow::ALL.iter().map(|flow| (*face, *flow, guard.drops[*flow as usize].counts()))
-        })
+    /// What was refused of each neighbour, by [`Flow`], and of the last [`DEPARTED_MAX`] that left.
+    /// Neighbours that no rule was about are not among them.
+    pub fn drops(&self) -> impl Iterator<Item = (FaceId, &[Arc<Drops>; Flow::ALL.len()])> + '_ {
+        let present = self.interception.guards.iter().map(|(face, guard)| (*face, &guard.drops));
+        let departed = self.interception.departed.iter().map(|(face, drops)| (*face, drops));
+        present.chain(departed)
     }
 
     /// A transport has opened or has one more link.
@@ -211,7 +227,7 @@ impl Node {
             known.and_modify(|guard| (guard.ingress, guard.egress) = (None, None));
             return;
         };
-        let guard = known.or_default();
+        let guard = known.or_insert_with(|| Guard::new(self.interception.counts_sizes));
         let links = transport.links.iter().map(|link| ports.link_facts(*link)).collect();
         let facts = TransportFacts { zid, links, username: None, multicast: false };
         let chain =

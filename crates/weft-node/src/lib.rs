@@ -53,16 +53,17 @@ pub use forward::{Stamped, forwarded, stamp_put};
 pub use gateway::{Gateway, NeighbourFacts, NeighbourFilter, SouthRegion};
 pub use hlc::{Hlc, Lane, TooFarAhead};
 pub use inbound::{Arrival, CachedRoute, Inbound, Plane, Row};
-pub use intercept::{AcceptedReply, NodeRoute, QueryHop, QueryPlan};
+pub use intercept::{AcceptedReply, DEPARTED_MAX, NodeRoute, QueryHop, QueryPlan};
 pub use links::{LinkId, LinkInit, LinkOrigin, NeighbourInfo};
-pub use node::{Node, NodeFootprint};
+pub use node::{Node, NodeFootprint, Offences};
 pub use operate::RouteExplanation;
 pub use ports::{Activity, NodeEvent, OpenedTransport, Ports, ScoutTo};
 pub use received::{MessageClass, Received};
 pub use session::{EntityIds, Locality, MatchOf};
 
 pub use weft_intercept::{
-    DropCounts, Flow, GateView, LinkFacts, LinkProtocol, PushGate, RuleSet, TransportFacts,
+    DropCounts, DropReason, DroppedSizes, Drops, Flow, GateView, LinkFacts, LinkProtocol,
+    MessageKind, PushGate, RuleSet, SIZE_BUCKETS, SIZE_LIMITS, SizeCells, Sizes, TransportFacts,
 };
 pub use weft_routing::{
     Aggregation, DEFAULT_WEIGHT, DataRoute, Edge, Entity, Explanation, FaceId, FaceView, Footprint,

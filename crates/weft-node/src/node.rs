@@ -31,6 +31,16 @@ pub struct Node {
     pub(crate) startup: Startup,
     pub(crate) interception: Interception,
     pub(crate) contradictions: Contradictions,
+    pub(crate) offences: Offences,
+}
+
+/// How often neighbours did what they may not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offences {
+    /// Neighbours that declared something beyond a limit, which was ignored.
+    pub ignored: u64,
+    /// Neighbours that were closed: over a limit, or telling what cannot be.
+    pub refused: u64,
 }
 
 /// How much a [`Node`] remembers besides its routing tables, for inspection.
@@ -75,8 +85,9 @@ impl Node {
             entities: Entities::default(),
             timers: Timers::default(),
             startup: Startup::Created,
-            interception: Interception::new(config.rules.clone()),
+            interception: Interception::new(config.rules.clone(), config.counts_sizes),
             contradictions: Contradictions::default(),
+            offences: Offences::default(),
             config,
         }
     }
@@ -94,6 +105,11 @@ impl Node {
     /// The routing tables, for inspection.
     pub const fn routing(&self) -> &Routing {
         &self.routing
+    }
+
+    /// How often neighbours did what they may not do, those that left included.
+    pub const fn offences(&self) -> Offences {
+        self.offences
     }
 
     /// Does what is due at `now_us`.
@@ -231,6 +247,7 @@ impl Node {
             }
             Event::NeighbourReady { .. } => self.check_startup(ports),
             Event::Ignored { face, error } => {
+                self.offences.ignored += 1;
                 if let Some(NeighbourInfo { zid, .. }) =
                     self.neighbours().find(|it| it.face == face)
                 {
@@ -239,6 +256,7 @@ impl Node {
                 }
             }
             Event::Refuse { face, violation } => {
+                self.offences.refused += 1;
                 let text = alloc::format!("closing neighbour {face:?}: it declares {violation}");
                 ports.event(NodeEvent::Warning { text });
                 self.close_neighbour(now_us, face, CloseReason::GENERIC, "over a limit", ports);

@@ -91,10 +91,15 @@ impl MessageClass {
 pub struct Received {
     /// Network messages by [`MessageClass`]; a fragmented one counts when it is whole.
     pub messages: [u64; MessageClass::COUNT],
+    /// Transport messages: frames, fragments, keep-alives and the like.
+    pub transport_messages: u64,
     /// Batches.
     pub batches: u64,
     /// Bytes of the batches, without their prefixes.
     pub bytes: u64,
+    /// Frames and fragments that were discarded: repeated, out of order, or pieces of a message that
+    /// cannot be completed.
+    pub discarded: u64,
 }
 
 impl Received {

@@ -43,6 +43,8 @@ pub(crate) struct LinkCell {
     pub(crate) tail: Mutex<Vec<u8>>,
     pub(crate) last_rx_us: AtomicU64,
     pub(crate) last_tx_us: AtomicU64,
+    /// Batches and bytes of messages that came in; written by whoever holds `tail`.
+    received: [AtomicU64; 2],
     /// Nothing that still arrives matters.
     pub(crate) closing: AtomicBool,
 }
@@ -59,6 +61,7 @@ impl LinkCell {
             tail: Mutex::new(Vec::new()),
             last_rx_us: AtomicU64::new(now),
             last_tx_us: AtomicU64::new(now),
+            received: Default::default(),
             closing: AtomicBool::new(false),
         }
     }
@@ -87,6 +90,20 @@ impl LinkCell {
             reliable: self.link.is_reliable(),
             interfaces: self.link.interfaces(),
         }
+    }
+
+    /// So many batches and bytes more have come in; for the thread that reads the link: no
+    /// read-modify-write.
+    pub(crate) fn note_received(&self, batches: u64, bytes: u64) {
+        for (cell, more) in self.received.iter().zip([batches, bytes]) {
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        }
+    }
+
+    /// Batches and bytes that came in.
+    pub(crate) fn received(&self) -> (u64, u64) {
+        let [batches, bytes] = &self.received;
+        (batches.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed))
     }
 
     /// Frees the buffer of the tail if it holds nothing: for a link that is quiet.

@@ -10,9 +10,10 @@ use weft_wire::{
     InterceptionPoint, NetworkMessage, Push, PushBody, Reliability, RoutedPush, Timestamp, WireExpr,
 };
 
-use crate::clock::{now_us, wall_ntp64};
+use crate::clock::wall_ntp64;
 use crate::duty::Post;
-use crate::route::{Route, RouteHop, SampleView};
+use crate::meter::{Content, Metered};
+use crate::route::{Checked, Route, RouteHop, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
 use crate::transport::Transport;
@@ -95,13 +96,43 @@ impl RuntimePlane<'_, '_> {
     fn forward(&mut self, route: &Route, sample: Arrival<'_>, timestamp: Option<Timestamp>) {
         let Arrival { push, raw_body, reliability, .. } = sample;
         for hop in &route.hops {
-            if let Some(qos) = hop.admit(push, reliability) {
-                let message = RoutedPush { timestamp, ..hop.message(push, Some(raw_body), qos) };
-                let sent = SendQos::new(qos, reliability);
-                hop.transport.sender.append(&message, sent, || self.dirty.flush());
-                self.dirty.touch(&hop.transport);
+            match &hop.checks {
+                None => {
+                    let qos = push.qos;
+                    let message =
+                        RoutedPush { timestamp, ..hop.message(push, Some(raw_body), qos) };
+                    let sent = SendQos::new(qos, reliability);
+                    hop.transport.sender.append(&message, sent, || self.dirty.flush());
+                }
+                Some(checks) => {
+                    if !self.forward_checked(hop, checks, sample, timestamp) {
+                        continue;
+                    }
+                }
             }
+            self.dirty.touch(&hop.transport);
         }
+    }
+
+    /// The same for a neighbour whose samples are asked about or counted. Returns whether it goes there.
+    fn forward_checked(
+        &mut self,
+        hop: &RouteHop,
+        checks: &Checked,
+        sample: Arrival<'_>,
+        timestamp: Option<Timestamp>,
+    ) -> bool {
+        let Arrival { push, raw_body, reliability, .. } = sample;
+        let Some(qos) = checks.admit(push, reliability) else { return false };
+        let message = RoutedPush { timestamp, ..hop.message(push, Some(raw_body), qos) };
+        let message = Metered {
+            message: &message,
+            tally: checks.tally.as_ref(),
+            content: Content::of_push(push, qos),
+        };
+        let sent = SendQos::new(qos, reliability);
+        hop.transport.sender.append(&message, sent, || self.dirty.flush());
+        true
     }
 
     #[inline]
@@ -134,7 +165,7 @@ impl RuntimePlane<'_, '_> {
     /// Stamps a sample if that is to be done, and hands it to those on its route.
     #[inline]
     fn pass_on(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
-        if self.lane.is_none() && route.gate.is_none() {
+        if self.lane.is_none() && route.checks.is_none() {
             self.forward(route, sample, None);
             if !route.locals.is_empty() {
                 self.deliver_locally(route, sample);
@@ -148,8 +179,9 @@ impl RuntimePlane<'_, '_> {
     fn pass_on_checked(&mut self, route: &Arc<Route>, sample: Arrival<'_>) {
         let mut push = sample.push;
         let changed;
-        if let Some(gate) = &route.gate {
-            let Some(qos) = gate.admit(push, sample.reliability, now_us) else { return };
+        if let Some(checks) = &route.checks {
+            checks.received(push);
+            let Some(qos) = checks.admit(push, sample.reliability) else { return };
             changed = Push { qos, ..*push };
             push = &changed;
         }
@@ -213,8 +245,8 @@ impl Plane for RuntimePlane<'_, '_> {
         match &*route.hops {
             [hop]
                 if route.locals.is_empty()
-                    && route.gate.is_none()
-                    && hop.gate.is_none()
+                    && route.checks.is_none()
+                    && hop.checks.is_none()
                     && push.ts_stack.is_none()
                     && !push.qos.express() =>
             {
@@ -232,6 +264,9 @@ impl Plane for RuntimePlane<'_, '_> {
     fn deliver(&mut self, _face: FaceId, route: &Arc<Route>, sample: Arrival<'_>) {
         let push = sample.push;
         if route.hops.is_empty() && route.locals.is_empty() {
+            if let Some(checks) = &route.checks {
+                checks.received(push);
+            }
             return;
         }
         match push.ts_stack {

@@ -15,6 +15,7 @@ use weft_wire::{CloseReason, Encode, Endpoint, NetworkMessage, TransportMessage,
 
 use crate::cell::LinkCell;
 use crate::events::{Lane, News};
+use crate::meter::Meter;
 use crate::query::Answer;
 use crate::sender::{Sender, Sent};
 use crate::shared::{Closing, Shared, Tables};
@@ -51,7 +52,9 @@ impl Ports for RuntimePorts<'_> {
         let half = TxHalf::new(&negotiated, &settings.tx);
         let service = self.shared.service.clone();
         let sender = Sender::new(half, Arc::clone(&cell), settings.waits, service);
-        let transport = Arc::new(Transport::new(face, &negotiated, Arc::new(sender), *rx));
+        let meter = settings.sized_keys.as_ref().map(|keys| Arc::new(Meter::new(keys)));
+        let transport = Transport::new(face, &negotiated, Arc::new(sender), *rx, meter);
+        let transport = Arc::new(transport);
         tracing::debug!(zid = %negotiated.zid, mode = %negotiated.whatami, link = cell.link.dst(), "neighbour up");
         self.carries(&cell, &transport, &negotiated);
         self.tables.transports.insert(face, transport);
@@ -81,6 +84,7 @@ impl Ports for RuntimePorts<'_> {
 
     fn close_transport(&mut self, face: FaceId, reason: Option<CloseReason>) {
         let Some(transport) = self.tables.transports.remove(&face) else { return };
+        self.tables.departs(&transport);
         let links = transport.sender.links();
         for cell in &links {
             if self.tables.links.remove(&cell.id).is_some() {

@@ -18,7 +18,8 @@ use weft_node::Locality;
 use weft_wire::{InterceptionPoint, InterceptionPoints, Push, PushBody, Put, Qos, Reliability};
 
 use crate::clock::wall_ntp64;
-use crate::route::{Route, SampleView};
+use crate::meter::{Content, Metered};
+use crate::route::{Checked, Route, RouteHop, SampleView};
 use crate::sender::SendQos;
 use crate::shared::Shared;
 
@@ -146,10 +147,23 @@ fn send(route: &Route, push: &Push<'_>, how: SampleQos) {
         return;
     }
     for hop in &route.hops {
-        if let Some(qos) = hop.admit(push, how.reliability) {
-            let message = hop.message(push, None, qos);
-            hop.transport.sender.send(&message, SendQos::new(qos, how.reliability));
+        match &hop.checks {
+            None => {
+                let message = hop.message(push, None, push.qos);
+                hop.transport.sender.send(&message, SendQos::new(push.qos, how.reliability));
+            }
+            Some(checks) => send_checked(hop, checks, push, how.reliability),
         }
+    }
+}
+
+/// The same for a neighbour whose samples are asked about or counted.
+fn send_checked(hop: &RouteHop, checks: &Checked, push: &Push<'_>, reliability: Reliability) {
+    if let Some(qos) = checks.admit(push, reliability) {
+        let message = &hop.message(push, None, qos);
+        let content = Content::of_push(push, qos);
+        let message = Metered { message, tally: checks.tally.as_ref(), content };
+        hop.transport.sender.send(&message, SendQos::new(qos, reliability));
     }
 }
 

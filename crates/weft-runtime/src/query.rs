@@ -10,14 +10,15 @@ use weft_node::{
     AcceptedReply, FaceId, NodeEvent, PendingReply, QueryHop, QueryRequest, QueryScope, RouteExpr,
 };
 use weft_wire::{
-    Encode, EntityGlobalId, ErrReply, InterceptionPoint, InterceptionPoints, NetworkMessage, Qos,
-    Query, QueryTarget, Reliability, Request, RequestBody, Response, ResponseBody, ResponseFinal,
+    EntityGlobalId, ErrReply, InterceptionPoint, InterceptionPoints, NetworkMessage, Qos, Query,
+    QueryTarget, Reliability, Request, RequestBody, Response, ResponseBody, ResponseFinal,
     WireExpr, ZenohId,
 };
 
 use crate::clock::now_us;
 use crate::duty::{self, calling, guarded};
 use crate::events::{Lane, News};
+use crate::meter::{Content, Metered, Outgoing};
 use crate::plane::Dirty;
 use crate::sender::{SendQos, Sender};
 use crate::session::{IncomingQuery, IncomingReply};
@@ -148,7 +149,10 @@ impl QueryHandle {
                     responder,
                     body,
                 };
-                self.shared.send_answer(&transport, &response, answer_qos(qos));
+                let content = Content::of_reply(&body, qos);
+                let tally = transport.tally_of_answer(key);
+                let message = Metered { message: &response, tally: tally.as_ref(), content };
+                self.shared.send_answer(&transport, &message, answer_qos(qos));
             }
         }
     }
@@ -201,6 +205,10 @@ impl Shared {
         let decided = {
             let control = self.lock();
             control.node.resolve(face, request.wire_expr).map(|key| {
+                let counted = self.counted(&control, face);
+                if let Some(tally) = counted.and_then(|it| it.tally(&key)) {
+                    tally.received(Content::of_query(body, request.qos));
+                }
                 let default_us = control.node.config().queries_timeout_us;
                 let asked = QueryRequest {
                     source: face,
@@ -237,6 +245,8 @@ impl Shared {
                 body: RequestBody::Raw(raw_body),
                 ..*request
             };
+            let (tally, content) = (transport.tally(&key), Content::of_query(body, hop.qos));
+            let message = Metered { message: &message, tally: tally.as_ref(), content };
             transport.sender.append(&message, answer_qos(hop.qos), || dirty.flush());
             dirty.touch(transport);
         }
@@ -282,6 +292,9 @@ impl Shared {
                 node_id: hop.node_id,
                 body: RequestBody::Query(query.body),
             };
+            let content = Content::of_query(&query.body, hop.qos);
+            let tally = transport.tally(query.key);
+            let message = Metered { message: &message, tally: tally.as_ref(), content };
             transport.sender.send(&message, answer_qos(hop.qos));
         }
         let (key, target, body) = (query.key, query.target, &query.body);
@@ -394,6 +407,12 @@ impl Shared {
         })
     }
 
+    /// A neighbour, if the sizes of its messages count: most nodes do not look for it under the lock.
+    fn counted<'a>(&self, control: &'a Control, face: FaceId) -> Option<&'a Arc<Transport>> {
+        self.settings.sized_keys.as_ref()?;
+        control.tables.transports.get(&face)
+    }
+
     /// A neighbour answers.
     pub(crate) fn response(
         &self,
@@ -406,7 +425,14 @@ impl Shared {
         let (accepted, transport) = {
             let control = self.lock();
             let accepted = match control.node.accept_reply(now_us, face, response) {
-                Ok(Some(accepted)) => accepted,
+                Ok(Some(accepted)) => {
+                    let counted = self.counted(&control, face);
+                    let key = accepted.key.as_ref();
+                    if let Some(tally) = counted.and_then(|it| it.tally_of_answer(key)) {
+                        tally.received(Content::of_reply(&response.body, response.qos));
+                    }
+                    accepted
+                }
                 Ok(None) => return,
                 Err(error) => {
                     drop(control);
@@ -433,6 +459,8 @@ impl Shared {
             }
             None => return,
         };
+        let tally = transport.tally_of_answer(key.as_ref());
+        let content = Content::of_reply(&response.body, reply.qos);
         let expr = key.map(RouteExpr::full);
         let message = Response {
             id: reply.source_id,
@@ -442,12 +470,13 @@ impl Shared {
             body: ResponseBody::Raw(raw_body),
             ..*response
         };
+        let message = Metered { message: &message, tally: tally.as_ref(), content };
         transport.sender.append(&message, answer_qos(reply.qos), || dirty.flush());
         dirty.touch(&transport);
     }
 
     /// Sends an answer of this session: at once, or when this thread's turn is over.
-    fn send_answer<M: Encode>(&self, transport: &Arc<Transport>, answer: &M, qos: SendQos) {
+    fn send_answer<M: Outgoing>(&self, transport: &Arc<Transport>, answer: &M, qos: SendQos) {
         let owed = duty::with_owed(|owed| {
             if !owed.answer() {
                 return false;

@@ -1,10 +1,10 @@
 //! Reading one link: bytes to batches, batches to the handshake or to the data path.
 
 use std::io::ErrorKind;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use weft_node::{Hlc, Lane};
+use weft_node::{Hlc, Lane, Received};
 use weft_transport::{Decompressor, RxError, next_batch};
 use weft_wire::CloseReason;
 
@@ -54,8 +54,8 @@ enum End {
 
 /// Handles what a link has to read.
 ///
-/// Cost beyond the messages themselves: one system call, one clock read, two uncontended locks, eleven
-/// plain stores for counters.
+/// Cost beyond the messages themselves: one system call, one clock read, two uncontended locks,
+/// fifteen plain stores for counters.
 pub(crate) fn read(shared: &Arc<Shared>, cell: &Arc<LinkCell>, reading: &mut Reading<'_>) {
     let mut tail = cell.tail.lock().unwrap_or_else(PoisonError::into_inner);
     let Reading { post, buffer, decompressor, dirty, lane } = reading;
@@ -117,7 +117,7 @@ fn take_batches(
         if let Some(transport) = cell.transport.get() {
             let content_max = cell.content_max.get().copied();
             let bytes = &bytes[taken..];
-            let outcome = take_messages(transport, content_max, bytes, decompressor, plane);
+            let outcome = take_messages((cell, transport), content_max, bytes, decompressor, plane);
             plane.dirty.flush();
             transport.purge_if_asked();
             return outcome.map(|more| taken + more);
@@ -133,7 +133,7 @@ fn take_batches(
 /// The same for the link of an open transport. Its batches have the header of compression if there is
 /// a `content_max`.
 fn take_messages(
-    transport: &Transport,
+    (cell, transport): (&LinkCell, &Transport),
     content_max: Option<u16>,
     bytes: &[u8],
     decompressor: &mut Decompressor,
@@ -141,7 +141,9 @@ fn take_messages(
 ) -> Result<usize, ()> {
     transport.sender.note_received();
     let mut inbound = transport.lock_inbound();
-    let outcome = read_batches(transport, bytes, |batch| {
+    let Received { batches, bytes: len, .. } = inbound.received();
+    let broken = &plane.shared.broken;
+    let outcome = read_batches((transport, broken), bytes, |batch| {
         let content = match content_max {
             None => batch,
             Some(max) => decompressor.batch(batch, max)?,
@@ -149,22 +151,31 @@ fn take_messages(
         plane.begin_batch();
         inbound.batch(content, plane)
     });
-    transport.received.store(inbound.received());
+    let received = inbound.received();
+    transport.received.store(&received);
+    cell.note_received(received.batches - batches, received.bytes - len);
     outcome
 }
 
-/// Hands all whole batches in `bytes` to `read`; returns as [`take_batches`] does.
+/// Hands all whole batches in `bytes` to `read`; returns as [`take_batches`] does. Counts if the neighbour
+/// broke the protocol.
 fn read_batches(
-    transport: &Transport,
+    (transport, broken): (&Transport, &AtomicU64),
     bytes: &[u8],
     mut read: impl FnMut(&[u8]) -> Result<Option<CloseReason>, RxError>,
 ) -> Result<usize, ()> {
     let mut taken = 0;
-    while let Some((range, consumed)) = next_batch(&bytes[taken..], u16::MAX).map_err(|_| ())? {
+    let note_broken = || {
+        broken.fetch_add(1, Ordering::Relaxed);
+    };
+    while let Some((range, consumed)) =
+        next_batch(&bytes[taken..], u16::MAX).map_err(|_| note_broken())?
+    {
         match read(&bytes[taken..][range]) {
             Ok(None) => taken += consumed,
             Ok(Some(_closed)) => return Err(()),
             Err(error) => {
+                note_broken();
                 tracing::debug!(zid = %transport.zid, %error, "dropping a link");
                 return Err(());
             }

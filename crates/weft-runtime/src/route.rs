@@ -11,6 +11,7 @@ use weft_wire::{Encoding, Push, PushBody, Qos, Reliability, RoutedPush, SourceIn
 use crate::barrier::order_all_threads;
 use crate::clock::now_us;
 use crate::duty::{Crew, Post, calling, is_calling};
+use crate::meter::{Content, Tally};
 use crate::transport::Transport;
 use crate::wait::Interruption;
 
@@ -142,20 +143,46 @@ pub(crate) struct RouteHop {
     pub(crate) expr: RouteExpr,
     /// Where a sample entered the neighbour's network; 0 if it does here, or there is none.
     pub(crate) node_id: u16,
-    /// What rules say about the sample on this way; `None` where all pass.
-    pub(crate) gate: Option<Box<PushGate>>,
+    /// What is asked and counted of the sample on this way.
+    pub(crate) checks: Checks,
 }
 
-impl RouteHop {
+/// What is asked and counted of the samples of a route; `None` where all pass and none counts, which is all
+/// that most samples find.
+pub(crate) type Checks = Option<Box<Checked>>;
+
+/// See [`Checks`].
+pub(crate) struct Checked {
+    /// What rules say; `None` where all pass.
+    pub(crate) gate: Option<Box<PushGate>>,
+    /// Where sizes count, if they do.
+    pub(crate) tally: Option<Tally>,
+}
+
+impl Checked {
+    pub(crate) fn new(gate: Option<Box<PushGate>>, tally: Option<Tally>) -> Checks {
+        (gate.is_some() || tally.is_some()).then(|| Box::new(Self { gate, tally }))
+    }
+
     /// The QoS that a sample goes on with; `None` if rules keep it back.
-    #[inline]
     pub(crate) fn admit(&self, push: &Push<'_>, reliability: Reliability) -> Option<Qos> {
-        match &self.gate {
-            None => Some(push.qos),
-            Some(gate) => gate.admit(push, reliability, now_us),
+        PushGate::admit_at(self.gate.as_deref(), push, reliability, now_us)
+    }
+
+    /// Counts a sample that came in; for the thread that reads it.
+    pub(crate) fn received(&self, push: &Push<'_>) {
+        if let Some(tally) = &self.tally {
+            tally.received(Content::of_push(push, push.qos));
         }
     }
 
+    fn memory(&self) -> usize {
+        let gate = self.gate.as_ref().map_or(0, |gate| gate.memory());
+        gate + self.tally.as_ref().map_or(0, Tally::memory)
+    }
+}
+
+impl RouteHop {
     /// A message as this neighbour gets it.
     #[inline]
     pub(crate) fn message<'a>(
@@ -173,8 +200,8 @@ impl RouteHop {
 pub(crate) struct Route {
     pub(crate) key: KeyExpr,
     pub(crate) validity: Validity,
-    /// What rules say about the sample before it is looked at; `None` where all pass.
-    pub(crate) gate: Option<Box<PushGate>>,
+    /// What is asked and counted of the sample before anything is done with it.
+    pub(crate) checks: Checks,
     pub(crate) locals: Vec<Arc<Local>>,
     pub(crate) hops: Vec<RouteHop>,
 }
@@ -185,7 +212,7 @@ impl Route {
     pub(crate) fn to_nobody() -> Self {
         let key = KeyExpr::new("test").expect("canonical");
         let (locals, hops) = (Vec::new(), Vec::new());
-        Self { key, validity: Validity::default(), gate: None, locals, hops }
+        Self { key, validity: Validity::default(), checks: None, locals, hops }
     }
 }
 
@@ -196,7 +223,7 @@ impl CachedRoute for Route {
     }
 
     fn held_len(&self) -> usize {
-        let gates = self.hops.iter().map(|hop| &hop.gate).chain([&self.gate]);
-        gates.flatten().map(|gate| gate.memory()).sum()
+        let checks = self.hops.iter().map(|hop| &hop.checks).chain([&self.checks]);
+        checks.flatten().map(|checked| checked.memory()).sum()
     }
 }

@@ -67,6 +67,9 @@ pub struct RuntimeConfig {
     pub timestamping: bool,
     /// Drop samples whose stamp lies in the future, instead of stamping them anew.
     pub drop_future_timestamp: bool,
+    /// Key expressions of which the sizes of payloads count on their own, if the node counts sizes; see
+    /// [`NodeConfig::counts_sizes`].
+    pub sized_keys: Vec<KeyExpr>,
 }
 
 impl RuntimeConfig {
@@ -85,6 +88,7 @@ impl RuntimeConfig {
             busy_poll: Duration::ZERO,
             timestamping,
             drop_future_timestamp: false,
+            sized_keys: Vec::new(),
         }
     }
 }
@@ -108,7 +112,8 @@ pub struct Neighbour {
     pub sent: (u64, u64, u64),
 }
 
-pub use self::operate::Traffic;
+pub(crate) use self::operate::Departed;
+pub use self::operate::{LinkTraffic, Traffic};
 
 /// How the opening ended.
 #[derive(Default)]
@@ -171,6 +176,7 @@ impl Runtime {
             .collect::<Result<_, _>>()
             .map_err(OpenError::Resources)?;
         let service = ServiceHandle::new(span.clone()).map_err(OpenError::Resources)?;
+        let sized_keys = config.node.counts_sizes.then(|| config.sized_keys.into());
         let mut node = Node::new(config.node);
         node.set_locators(locators);
         let shared = Shared::new(SharedParts {
@@ -185,6 +191,7 @@ impl Runtime {
                 waits: config.waits,
                 links,
                 links_max: config.links_max,
+                sized_keys,
             },
             stamps: config.timestamping,
             drop_future_timestamp: config.drop_future_timestamp,
@@ -322,7 +329,7 @@ impl Runtime {
             neighbours.collect()
         };
         let describe = |(info, transport, links): (NeighbourInfo, Arc<Transport>, Vec<_>)| {
-            let TxStats { messages, batches, bytes } = transport.sender.stats();
+            let TxStats { messages, batches, bytes, .. } = transport.sender.stats();
             Neighbour {
                 face: info.face,
                 zid: info.zid,

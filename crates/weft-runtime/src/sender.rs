@@ -19,6 +19,7 @@
 //! read and the system call only outside of bursts.
 
 mod first;
+mod links;
 mod patience;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +31,8 @@ use weft_wire::{CloseReason, CongestionControl, Encode, Priority, Qos, Reliabili
 
 use crate::cell::LinkCell;
 use crate::clock::{now_ns, now_us};
+use crate::meter::Outgoing;
+use crate::runtime::LinkTraffic;
 use crate::service::ServiceHandle;
 use crate::wait;
 
@@ -117,6 +120,8 @@ pub(crate) struct Sender {
     service: ServiceHandle,
     /// Messages dropped for lack of room.
     pub(crate) dropped: AtomicU64,
+    /// Messages that came when the link was gone.
+    pub(crate) linkless: AtomicU64,
     /// How often something has come from the neighbour, by [`Sender::note_received`].
     received: AtomicU64,
     /// The neighbour takes nothing, or too much was queued for it: to be closed.
@@ -127,6 +132,9 @@ struct State {
     half: TxHalf,
     /// In the order of their opening; the first is written to.
     links: Vec<Arc<LinkCell>>,
+    /// The last that the transport has lost, and whether each was written to; at most
+    /// [`GONE_LINKS_MAX`](links::GONE_LINKS_MAX).
+    gone: Vec<(LinkTraffic, bool)>,
     /// What the socket did not take whole, and from where on.
     partial: Option<(TxChunk, usize)>,
     /// Somebody is writing.
@@ -154,11 +162,13 @@ struct State {
 impl State {
     /// Appends a message.
     #[inline]
-    fn push<M: Encode>(&mut self, message: &M, qos: SendQos) -> Result<(), PushError> {
+    fn push<M: Outgoing>(&mut self, message: &M, qos: SendQos) -> Result<(), PushError> {
         if self.first_waits != 0 && self.is_behind_first(qos) {
             return Err(PushError::Full);
         }
-        self.half.push(qos.priority, qos.reliability, message)
+        self.half.push(qos.priority, qos.reliability, message)?;
+        message.queued();
+        Ok(())
     }
 }
 
@@ -173,6 +183,7 @@ impl Sender {
             state: Mutex::new(State {
                 half,
                 links: vec![link],
+                gone: Vec::new(),
                 partial: None,
                 writing: false,
                 blocked: false,
@@ -190,6 +201,7 @@ impl Sender {
             waits,
             service,
             dropped: AtomicU64::new(0),
+            linkless: AtomicU64::new(0),
             received: AtomicU64::new(0),
             unresponsive: AtomicBool::new(false),
         }
@@ -208,7 +220,7 @@ impl Sender {
 
     /// Sends a message of the application and sees to it that it leaves.
     #[inline]
-    pub(crate) fn send<M: Encode>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
+    pub(crate) fn send<M: Outgoing>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
         let mut state = self.lock();
         if state.push(message, qos).is_ok() {
             self.after_send(state, qos);
@@ -220,7 +232,7 @@ impl Sender {
 
     /// The rest of [`Sender::send`]: no room, or too big for a batch.
     #[cold]
-    fn send_slowly<M: Encode>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
+    fn send_slowly<M: Outgoing>(self: &Arc<Self>, message: &M, qos: SendQos) -> Sent {
         let mut sent = Sent::Closed;
         wait::around(&mut || {
             let mut state = self.lock();
@@ -241,7 +253,7 @@ impl Sender {
     /// Appends a message that another one will follow shortly; [`Sender::flush`] sends them all.
     /// If it has to wait for room, it calls `before_waiting` first.
     #[inline]
-    pub(crate) fn append<M: Encode>(
+    pub(crate) fn append<M: Outgoing>(
         self: &Arc<Self>,
         message: &M,
         qos: SendQos,
@@ -329,34 +341,6 @@ impl Sender {
         state.links.clear();
         state.partial = None;
         self.room.notify_all();
-    }
-
-    /// The transport's links, the one that is written to first.
-    pub(crate) fn links(&self) -> Vec<Arc<LinkCell>> {
-        self.lock().links.clone()
-    }
-
-    pub(crate) fn writes_to(&self, link: &LinkCell) -> bool {
-        self.lock().links.first().is_some_and(|first| first.id == link.id)
-    }
-
-    pub(crate) fn add_link(&self, link: Arc<LinkCell>) {
-        self.lock().links.push(link);
-    }
-
-    /// A link is gone. With the first one, what it had taken is lost: what is queued does not go on
-    /// over the next, where it would arrive with a gap before it, and only CLOSE follows.
-    pub(crate) fn remove_link(&self, link: &LinkCell) {
-        let mut state = self.lock();
-        let was_first = state.links.first().is_some_and(|first| first.id == link.id);
-        state.links.retain(|other| other.id != link.id);
-        if was_first {
-            state.half.clear();
-            state.half.close(CloseReason::GENERIC);
-            state.partial = None;
-            state.blocked = false;
-            self.room.notify_all();
-        }
     }
 
     /// Nothing is queued, nothing is being written, and none that blocks first waits elsewhere.
@@ -504,7 +488,7 @@ pub(crate) struct Appender<'a>(MutexGuard<'a, State>);
 impl Appender<'_> {
     /// Appends a message that is not express, if there is room. Returns whether.
     #[inline]
-    pub(crate) fn append<M: Encode>(&mut self, message: &M, qos: SendQos) -> bool {
+    pub(crate) fn append<M: Outgoing>(&mut self, message: &M, qos: SendQos) -> bool {
         self.0.push(message, qos).is_ok()
     }
 }

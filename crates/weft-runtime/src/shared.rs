@@ -4,7 +4,7 @@
 //! the call has queued for neighbours. What it has to tell the session goes to the event thread.
 //! Nothing of the application ever runs under the lock, and no socket is waited for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -29,8 +29,8 @@ use crate::plane::Dirty;
 use crate::ports::RuntimePorts;
 use crate::publish::PublisherSlot;
 use crate::publish::puts::PutRoutes;
-use crate::route::{Local, Route, RouteHop};
-use crate::runtime::Startup;
+use crate::route::{Checked, Local, Route, RouteHop};
+use crate::runtime::{Departed, Startup};
 use crate::scout::ScoutSockets;
 use crate::sender::CongestionWaits;
 use crate::service::ServiceHandle;
@@ -56,6 +56,8 @@ pub(crate) struct Tables {
     pub(crate) dirty: Dirty,
     /// Links that are to be closed after what is queued on them.
     pub(crate) closing: Vec<Closing>,
+    /// Neighbours that left, the earliest first; see [`Tables::departs`].
+    pub(crate) departed: VecDeque<Arc<Departed>>,
     /// Attempts to connect that the call has started.
     pub(crate) dials: Vec<(DialId, Vec<weft_wire::Endpoint>)>,
 }
@@ -74,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) waits: CongestionWaits,
     pub(crate) links: Arc<LinkSettings>,
     pub(crate) links_max: usize,
+    /// Sizes of payloads count, and those on these keys beside.
+    pub(crate) sized_keys: Option<Arc<[KeyExpr]>>,
 }
 
 pub(crate) struct Shared {
@@ -95,6 +99,8 @@ pub(crate) struct Shared {
     stack_clock: Hlc,
     pub(crate) drop_future_timestamp: bool,
     next_link: AtomicU64,
+    /// Links that were dropped because what came on them was no batch of messages.
+    pub(crate) broken: AtomicU64,
     pub(crate) stopping: AtomicBool,
     pub(crate) startup: Startup,
     pub(crate) put_routes: PutRoutes,
@@ -133,6 +139,7 @@ impl Shared {
             stack_clock: Hlc::new(zid),
             drop_future_timestamp: parts.drop_future_timestamp,
             next_link: AtomicU64::new(1),
+            broken: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             startup: Startup::default(),
             put_routes: PutRoutes::default(),
@@ -450,10 +457,13 @@ impl Control {
             .zip(found.egress)
             .filter_map(|(hop, gate)| {
                 let transport = Arc::clone(self.tables.transports.get(&hop.face)?);
-                Some(RouteHop { transport, expr: hop.expr, node_id: hop.node_id, gate })
+                let checks = Checked::new(gate, transport.tally(key));
+                Some(RouteHop { transport, expr: hop.expr, node_id: hop.node_id, checks })
             })
             .collect();
+        let tally = self.tables.transports.get(&source).and_then(|it| it.tally(key));
+        let checks = Checked::new(found.ingress, tally);
         let DataRoute { key, validity, .. } = found.route;
-        Arc::new(Route { key, validity, gate: found.ingress, locals, hops })
+        Arc::new(Route { key, validity, checks, locals, hops })
     }
 }

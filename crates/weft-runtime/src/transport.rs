@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
+use weft_keyexpr::KeyExpr;
 use weft_node::{FaceId, Inbound, MessageClass, Received};
 use weft_transport::{Negotiated, RxHalf};
-use weft_wire::ZenohId;
+use weft_wire::{WhatAmI, ZenohId};
 
+use crate::meter::{Meter, Tally};
 use crate::route::Route;
 use crate::sender::Sender;
 
@@ -15,11 +17,14 @@ use crate::sender::Sender;
 pub(crate) struct Transport {
     pub(crate) face: FaceId,
     pub(crate) zid: ZenohId,
+    pub(crate) whatami: WhatAmI,
     pub(crate) sender: Arc<Sender>,
     /// Held by the thread that reads one of the transport's links, while it handles what it read.
     inbound: Mutex<Inbound<Arc<Route>>>,
     /// What `inbound` has counted when its reader last let go of it, for those who may not wait.
-    pub(crate) received: ReceivedCells,
+    pub(crate) received: Arc<ReceivedCells>,
+    /// Sizes of payloads, if they count.
+    pub(crate) meter: Option<Arc<Meter>>,
     /// The reader is to let go of routes that are out of date.
     purge: AtomicBool,
     /// The list of neighbours to flush that it is in (see [`Dirty`](crate::plane::Dirty)).
@@ -32,16 +37,30 @@ impl Transport {
         negotiated: &Negotiated,
         sender: Arc<Sender>,
         rx: RxHalf,
+        meter: Option<Arc<Meter>>,
     ) -> Self {
         Self {
             face,
             zid: negotiated.zid,
+            whatami: negotiated.whatami,
             sender,
             inbound: Mutex::new(Inbound::new(face, rx)),
-            received: ReceivedCells::default(),
+            received: Arc::default(),
+            meter,
             purge: AtomicBool::new(false),
             dirty_mark: AtomicU64::new(0),
         }
+    }
+
+    /// Where messages on this key, to or from the neighbour, count, if they do.
+    pub(crate) fn tally(&self, key: &KeyExpr) -> Option<Tally> {
+        self.meter.as_ref().map(|meter| Tally::new(meter, key))
+    }
+
+    /// The same for an answer. Errors without a key count for no key expression of its own.
+    pub(crate) fn tally_of_answer(&self, key: Option<&KeyExpr>) -> Option<Tally> {
+        let meter = self.meter.as_ref()?;
+        Some(key.map_or_else(|| Tally::without_key(meter), |key| Tally::new(meter, key)))
     }
 
     /// Lets go of routes that are out of date: at once, or if the transport is being read, when its
@@ -89,6 +108,8 @@ pub(crate) struct ReceivedCells {
     messages: [AtomicU64; MessageClass::COUNT],
     batches: AtomicU64,
     bytes: AtomicU64,
+    transport_messages: AtomicU64,
+    discarded: AtomicU64,
 }
 
 impl ReceivedCells {
@@ -98,6 +119,8 @@ impl ReceivedCells {
         }
         self.batches.store(received.batches, Ordering::Relaxed);
         self.bytes.store(received.bytes, Ordering::Relaxed);
+        self.transport_messages.store(received.transport_messages, Ordering::Relaxed);
+        self.discarded.store(received.discarded, Ordering::Relaxed);
     }
 
     pub(crate) fn load(&self) -> Received {
@@ -105,6 +128,8 @@ impl ReceivedCells {
             messages: std::array::from_fn(|class| self.messages[class].load(Ordering::Relaxed)),
             batches: self.batches.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
+            transport_messages: self.transport_messages.load(Ordering::Relaxed),
+            discarded: self.discarded.load(Ordering::Relaxed),
         }
     }
 }

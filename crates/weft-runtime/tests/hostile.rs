@@ -183,6 +183,7 @@ fn garbage_ends_its_own_link_and_nothing_else() {
     let (mut stream, _) = bare_client(3, &router, LEASE_MS);
     stream.write_all(&[5, 0, 0x1f, 0xff, 0xff, 0xff, 0xff]).unwrap();
     assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or_default(), 0);
+    assert_eq!(router.broken_links(), 1, "an offence counts if it is known whose it is");
     let publisher = client(4, &router);
     until_matched(&publisher, "alive", &count);
 }
@@ -221,6 +222,7 @@ fn a_batch_that_cannot_be_decompressed_ends_its_own_link_and_nothing_else() {
         let _ = stream.read_to_end(&mut rest);
         wait_until("the end of the bad neighbour", || router.neighbours().len() == 1);
     }
+    assert_eq!(router.broken_links(), bad.len() as u64);
     // One that follows the rules stays.
     let (mut stream, _) = compressing_client(3, &router);
     stream.write_all(&[1, 0, 0, 2, 0, 0, 4]).unwrap();

@@ -327,12 +327,14 @@ impl Sim {
         self.send_sample(node.0, &key, Some(payload), PLAIN);
     }
 
-    /// How many messages a running node refused by its rules, from and to all its neighbours.
+    /// How many messages a running node refused by its rules, from and to all its neighbours and the last
+    /// that left.
     #[must_use]
     pub fn refused(&self, node: NodeRef) -> u64 {
         let running = self.hosts[node.0].running.as_ref();
         let drops = running.into_iter().flat_map(|running| running.node.drops());
-        drops.map(|(_, _, it)| it.access_control + it.downsampling + it.low_pass).sum()
+        let counts = drops.flat_map(|(_, drops)| drops.iter().map(|it| it.counts()));
+        counts.map(|it| it.access_control + it.downsampling + it.low_pass).sum()
     }
 
     /// Withdraws everything that every session has declared, and sees to it that nothing is left of

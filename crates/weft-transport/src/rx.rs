@@ -158,6 +158,7 @@ pub struct RxHalf {
     last: [u64; CHANNELS],
     sn_mask: u64,
     discarded: u64,
+    transport_messages: u64,
     reassembly: Reassembly,
     /// The reassembled message that the caller looks at.
     assembled: Option<Arc<Vec<u8>>>,
@@ -176,6 +177,7 @@ impl RxHalf {
             last: [before_first; CHANNELS],
             sn_mask: negotiated.sn_mask,
             discarded: 0,
+            transport_messages: 0,
             reassembly: Reassembly::new(limits, negotiated.patch >= 1),
             assembled: None,
             qos: negotiated.qos,
@@ -201,6 +203,12 @@ impl RxHalf {
     #[must_use]
     pub fn discarded(&self) -> u64 {
         self.discarded
+    }
+
+    /// Transport messages received so far: frames, fragments, keep-alives and the like.
+    #[must_use]
+    pub fn transport_messages(&self) -> u64 {
+        self.transport_messages
     }
 
     /// Bytes of incomplete messages held now; at most [`RxLimits::total_size_max`].
@@ -304,6 +312,7 @@ impl RxBatch<'_, '_> {
                 self.finish();
                 return Ok(None);
             }
+            self.half.transport_messages += 1;
             match TransportMessage::decode(&mut self.reader)? {
                 TransportMessage::Frame(header) => self.open_frame(header)?,
                 TransportMessage::Fragment(header) => return self.fragment(header),

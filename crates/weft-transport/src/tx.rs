@@ -97,6 +97,8 @@ impl core::error::Error for PushError {}
 pub struct TxStats {
     /// Network messages accepted; a fragmented one counts with its last fragment.
     pub messages: u64,
+    /// Transport messages put in line: frames, fragments, keep-alives and the like.
+    pub transport_messages: u64,
     /// Batches completed.
     pub batches: u64,
     /// Bytes handed to the link, prefixes of the batches included, before compression.
@@ -238,6 +240,7 @@ impl TxHalf {
         })
         .map_err(|NoSpace| PushError::TooBig)?;
         if let Some(frame) = frame {
+            self.stats.transport_messages += 1;
             lane.sn[reliability as usize] = sn::next(frame.sn, self.sn_mask);
         }
         let batch_end = start + PREFIX_LEN + usize::from(self.batch_max);
@@ -439,6 +442,7 @@ impl TxHalf {
     ) {
         let lane = &mut self.lanes[index];
         self.stats.batches += lane.seal() + 1;
+        self.stats.transport_messages += 1;
         lane.write(PREFIX_LEN + len, self.capacity[index] as usize, |writer| {
             writer.bytes(&(len as u16).to_le_bytes())?;
             fill(writer)

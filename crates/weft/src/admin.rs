@@ -2,7 +2,7 @@
 //!
 //! A queryable and a subscriber of the session itself, which hand what they get to one thread: a look at a
 //! large node takes its time, and the thread that reads a link has none. Here is the way in; what is
-//! answered is in `objects`, `declared`, `network`, `explain` and `metrics`, what is changed in `write`.
+//! answered is in `objects`, `stats`, `declared`, `network`, `explain` and `metrics`, what is changed in `write`.
 //! What every session tells itself is in `own`.
 //!
 //! Spec: 03 §9. Limits: [`TASKS_MAX`] queries and writes wait; a query beyond ends without a reply, a write
@@ -14,6 +14,7 @@ mod metrics;
 mod network;
 mod objects;
 mod own;
+mod stats;
 mod write;
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -24,7 +25,7 @@ use weft_node::{Locality, Region};
 use weft_runtime::{Runtime, SampleView};
 use weft_wire::ZenohId;
 
-use crate::config::{Adminspace, Config};
+use crate::config::{Adminspace, Config, Stats};
 use crate::core::Core;
 use crate::encoding::Encoding;
 use crate::error::Result;
@@ -59,6 +60,8 @@ pub(crate) struct AdminSettings {
     pub(crate) adminspace: Adminspace,
     /// Anything about the node, as JSON.
     pub(crate) metadata: String,
+    /// Which sizes of payloads count.
+    pub(crate) stats: Stats,
 }
 
 /// The way to the thread of an admin space.
@@ -188,6 +191,11 @@ impl Asked<'_> {
     /// A parameter that switches something off.
     fn is_off(self, parameter: &str) -> bool {
         self.query.parameters().get(parameter) == Some("false")
+    }
+
+    /// A parameter that switches something on.
+    fn is_on(self, parameter: &str) -> bool {
+        self.query.parameters().get(parameter) == Some("true")
     }
 
     fn reply(self, key: KeyExpr, encoding: Encoding, payload: impl Into<crate::ZBytes>) {

@@ -50,8 +50,8 @@ use crate::value::{Malformed, Position, Shape, Value, json5_position};
 
 pub use effective::{
     Adminspace, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link, Listen,
-    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping, Tx,
-    Unicast,
+    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Stats, Strategy, Target, Timestamping,
+    Tx, Unicast,
 };
 pub use error::{ConfigError, ConfigErrorKind};
 pub use publication::Publication;

@@ -84,7 +84,7 @@ impl OpenBuilder {
             Admin::open(
                 &runtime,
                 &core,
-                AdminSettings { config: self.config, adminspace, metadata },
+                AdminSettings { config: self.config, adminspace, metadata, stats: effective.stats },
             )?;
         }
         runtime.span().in_scope(|| tracing::info!(mode = %effective.mode, "session open"));

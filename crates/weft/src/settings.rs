@@ -133,6 +133,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         ..Limits::default()
     };
     node.rules = Some(Arc::new(config.rules.clone()));
+    node.counts_sizes = config.stats.enabled;
     RuntimeConfig {
         listen: listen_targets(config),
         scout: scout_group(config),
@@ -155,6 +156,7 @@ fn runtime(config: &Effective, chance: &Chance) -> RuntimeConfig {
         busy_poll: config.link.busy_poll,
         timestamping: config.timestamping.enabled,
         drop_future_timestamp: config.timestamping.drop_future,
+        sized_keys: config.stats.filters.clone(),
         ..RuntimeConfig::new(node)
     }
 }

@@ -39,7 +39,7 @@ const RULES: &str = "{
     downsampling: [{messages: ['put'], rules: [{key_expr: 'a/**', freq: 5}, {key_expr: 'a/b', freq: 1}]}],
     low_pass_filter: [{messages: ['put'], flows: ['egress'], key_exprs: ['a/**'], size_limit: 4}],
     qos: {network: [{messages: ['put'], key_exprs: ['a/**'], overwrite: {priority: -2}}]},
-    stats: {filters: [{key: 'x'}]},
+    plugins_loading: {enabled: true},
 }";
 
 #[test]
@@ -57,7 +57,7 @@ fn every_rule_is_explained_and_what_is_odd_is_warned_of() {
     );
     has("low_pass_filter/0: drops put going out on keys within `a/**` above 4 bytes");
     has("qos/network/0: changes put on keys within `a/**` both ways: a priority 2 more urgent");
-    has("warning: `stats/filters` is known, but Weft does not act on it yet");
+    has("warning: `plugins_loading/enabled` is known, but Weft does not act on it yet");
     has("warning: access_control/rules/2: rule `lonely` is in no policy and has no effect");
     has(
         "warning: access_control/subjects/1: it never matches: neighbours of this node prove no names yet",

@@ -120,7 +120,7 @@ impl Bench {
     }
 
     fn refused(&self, face: FaceId, flow: Flow) -> u64 {
-        let counts = self.node.drops().find(|it| (it.0, it.1) == (face, flow)).unwrap().2;
+        let counts = self.node.drops().find(|it| it.0 == face).unwrap().1[flow as usize].counts();
         counts.access_control + counts.downsampling + counts.low_pass
     }
 }

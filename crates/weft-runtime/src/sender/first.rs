@@ -9,7 +9,6 @@
 //! of the message and a thread that waits, only where a neighbour does not keep up, and at most one
 //! of a priority and neighbour at a time.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 use weft_transport::PushError;
@@ -17,6 +16,7 @@ use weft_wire::{CongestionControl, Encode, NoSpace, Sink};
 
 use super::patience::bit;
 use super::{SendQos, Sender, Sent, State};
+use crate::meter::Outgoing;
 
 impl State {
     /// Whether one that blocks first waits, and this is another one.
@@ -27,7 +27,7 @@ impl State {
 
 impl Sender {
     /// Lets a message wait in the place of its priority, which is free.
-    pub(super) fn wait_elsewhere<'a, M: Encode>(
+    pub(super) fn wait_elsewhere<'a, M: Outgoing>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
         message: &M,
@@ -46,9 +46,13 @@ impl Sender {
         let started = self.service.run_errand("weft-first", Box::new(wait));
         if let Err(error) = &started {
             tracing::debug!(%error, "no thread for a message to wait on: dropping it");
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            let dropped = self.drop_one(message);
+            return (self.lock(), dropped);
         }
-        (self.lock(), if started.is_ok() { Sent::Queued } else { Sent::Dropped })
+        let state = self.lock();
+        // It is as good as in line: nothing but the end of the link is in its way.
+        message.queued();
+        (state, Sent::Queued)
     }
 }
 
@@ -66,8 +70,10 @@ impl Drop for Place {
     }
 }
 
-/// A message in its encoded form.
+/// A message in its encoded form, which was counted before.
 struct Encoded(Vec<u8>);
+
+impl Outgoing for Encoded {}
 
 impl Encoded {
     fn of<M: Encode>(message: &M) -> Self {

@@ -5,16 +5,17 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use weft_transport::{FragmentCursor, FragmentStep, PushError};
-use weft_wire::{CongestionControl, Encode, Priority};
+use weft_wire::{CongestionControl, Priority};
 
 use super::{SendQos, Sender, Sent, State};
 use crate::duty;
+use crate::meter::{Loss, Outgoing};
 use crate::wait::Interruption;
 
 impl Sender {
     /// The rest of sending: no room, or too big for a batch.
     #[cold]
-    pub(super) fn push_slowly<'a, M: Encode>(
+    pub(super) fn push_slowly<'a, M: Outgoing>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
         message: &M,
@@ -28,7 +29,7 @@ impl Sender {
             match wait {
                 Wait::Room => {}
                 Wait::Over => return self.give_up(state, message, qos),
-                Wait::Interrupted => return (state, self.drop_one()),
+                Wait::Interrupted => return (state, self.drop_one(message)),
             }
             match state.push(message, qos) {
                 Ok(()) => return (state, Sent::Queued),
@@ -38,11 +39,11 @@ impl Sender {
         if error == PushError::TooBig {
             self.push_fragments(state, message, qos)
         } else {
-            (state, Sent::Closed)
+            (state, self.without_link(message))
         }
     }
 
-    fn push_fragments<'a, M: Encode>(
+    fn push_fragments<'a, M: Outgoing>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
         message: &M,
@@ -53,11 +54,12 @@ impl Sender {
         loop {
             match state.half.push_fragments(&mut cursor) {
                 Ok(FragmentStep::Done) => {
+                    message.queued();
                     self.lane_is_free(&state);
                     return (state, Sent::Queued);
                 }
                 Ok(FragmentStep::Full) | Err(PushError::Full) => {}
-                Err(_) => return (state, Sent::Closed),
+                Err(_) => return (state, self.without_link(message)),
             }
             let (guard, wait) = patience.wait(state);
             state = guard;
@@ -67,14 +69,14 @@ impl Sender {
             state.half.abort_fragments(cursor);
             self.lane_is_free(&state);
             return match wait {
-                Wait::Interrupted => (state, self.drop_one()),
+                Wait::Interrupted => (state, self.drop_one(message)),
                 _ => self.give_up(state, message, qos),
             };
         }
     }
 
     /// The message found no room: it waits elsewhere, is dropped, or its neighbour is closed.
-    fn give_up<'a, M: Encode>(
+    fn give_up<'a, M: Outgoing>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
         message: &M,
@@ -86,20 +88,28 @@ impl Sender {
             }
             CongestionControl::BlockFirst | CongestionControl::Drop => {
                 state.congested |= bit(qos.priority);
-                (state, self.drop_one())
+                (state, self.drop_one(message))
             }
             CongestionControl::Block => {
                 self.unresponsive.store(true, Ordering::Relaxed);
                 drop(state);
                 self.service.check_unresponsive();
-                (self.lock(), Sent::Closed)
+                (self.lock(), self.without_link(message))
             }
         }
     }
 
-    fn drop_one(&self) -> Sent {
+    pub(super) fn drop_one<M: Outgoing>(&self, message: &M) -> Sent {
         self.dropped.fetch_add(1, Ordering::Relaxed);
+        message.lost(Loss::Congestion);
         Sent::Dropped
+    }
+
+    /// The link is gone, or is given up because this message found no room.
+    fn without_link<M: Outgoing>(&self, message: &M) -> Sent {
+        self.linkless.fetch_add(1, Ordering::Relaxed);
+        message.lost(Loss::NoLink);
+        Sent::Closed
     }
 
     /// Others may have waited for a message in fragments.

@@ -89,7 +89,10 @@ fn messages_share_a_frame_and_a_batch() {
     data(&mut tx, b"c").unwrap();
     assert_eq!(only_batch(&mut tx), [vec![0x25, 1], encoded(b"c")].concat());
     let bytes = 2 * (PREFIX_LEN + 2) + 3 * (PUT_LEN + 1);
-    assert_eq!(tx.stats(), TxStats { messages: 3, batches: 2, bytes: bytes as u64 });
+    assert_eq!(
+        tx.stats(),
+        TxStats { messages: 3, transport_messages: 2, batches: 2, bytes: bytes as u64 }
+    );
 }
 
 #[test]

@@ -2,33 +2,61 @@
 
 use serde_json::{Map, Value, json};
 use weft_node::{DropCounts, FaceView, Flow, LinkWeights, MessageClass};
-use weft_runtime::{Neighbour, Runtime, Traffic};
+use weft_runtime::{LinkTraffic, Neighbour, Runtime, Traffic};
 
-use super::{Asked, Space, region_name};
+use super::{Asked, Space, region_name, stats};
 
 /// Names of the priorities, most urgent first, as in `transport/link/tx/queue/size`.
 pub(super) const PRIORITIES: [&str; 8] = crate::config::PRIORITIES;
 
 impl Space {
     pub(super) fn answer_objects(&self, runtime: &Runtime, asked: Asked<'_>) {
-        asked.json("", || self.root_object(runtime));
+        asked.json("", || self.root_object(runtime, asked.is_on("_stats")));
         asked.json("faces", || faces(runtime));
         asked.json("queues", || queues(runtime));
     }
 
-    fn root_object(&self, runtime: &Runtime) -> Value {
+    fn root_object(&self, runtime: &Runtime, with_stats: bool) -> Value {
         let metadata: Value = serde_json::from_str(&self.settings.metadata).unwrap_or_default();
         let locators: Vec<String> = runtime.locators().iter().map(ToString::to_string).collect();
-        let sessions: Vec<Value> =
-            runtime.neighbours().into_iter().map(|it| session(runtime, &it)).collect();
-        json!({
+        let mut traffic = if with_stats { runtime.traffic() } else { Vec::new() };
+        let session = |neighbour: &Neighbour| {
+            let mut object = session(runtime, neighbour);
+            let known = traffic.iter().find(|it| it.face == neighbour.face);
+            if let Some(traffic) = known {
+                self.add_stats(&mut object, traffic);
+            }
+            object
+        };
+        let sessions: Vec<Value> = runtime.neighbours().iter().map(session).collect();
+        let mut object = json!({
             "zid": self.zid.to_string(),
             "version": concat!("weft ", env!("CARGO_PKG_VERSION")),
             "metadata": metadata,
             "locators": locators,
             "plugins": null,
             "sessions": sessions,
-        })
+        });
+        if with_stats {
+            traffic.extend(runtime.departed_traffic());
+            let sized = &self.settings.stats;
+            object["stats"] = stats::of_neighbours(&traffic, sized.enabled);
+            object["stats_filtered"] = stats::filtered(&traffic, &sized.filters);
+        }
+        object
+    }
+
+    /// What went to a neighbour and came from it, for it and each of its links.
+    fn add_stats(&self, session: &mut Value, traffic: &Traffic) {
+        let own = std::slice::from_ref(traffic);
+        session["stats"] = stats::of_neighbours(own, self.settings.stats.enabled);
+        let links = session["links"].as_array_mut();
+        for link in links.into_iter().flatten() {
+            let same = |it: &&LinkTraffic| link["src"] == *it.src && link["dst"] == *it.dst;
+            if let Some(of_link) = traffic.links.iter().find(same).map(stats::of_link) {
+                link["stats"] = of_link;
+            }
+        }
     }
 }
 
@@ -116,6 +144,7 @@ pub(super) fn drop_reasons(traffic: &Traffic, flow: Flow) -> Vec<(&'static str, 
     ];
     if flow == Flow::Egress {
         reasons.push(("congestion", traffic.congested));
+        reasons.push(("no-link", traffic.linkless));
     }
     reasons
 }

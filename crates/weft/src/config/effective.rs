@@ -61,6 +61,8 @@ pub struct Effective {
     pub rx: Rx,
     /// What neighbours and applications may take.
     pub limits: Limits,
+    /// Sizes of payloads.
+    pub stats: Stats,
     /// Questions about this node.
     pub adminspace: Adminspace,
     /// Declarations that are made together. Weft does not act on it yet.
@@ -282,6 +284,15 @@ pub struct Limits {
     pub key_expr_len_max: usize,
     /// Chunks of a key expression with wildcards.
     pub key_expr_chunks_max: usize,
+}
+
+/// Sizes of payloads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// They are counted.
+    pub enabled: bool,
+    /// Those on keys that intersect one of these count for it, too: 64 at most.
+    pub filters: Vec<KeyExpr>,
 }
 
 /// Questions about this node.

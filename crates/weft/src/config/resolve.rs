@@ -16,8 +16,8 @@ use weft_wire::{Bits, Endpoint, WhatAmI, WhatAmIMatcher, ZenohId};
 
 use super::effective::{
     Adminspace, Attempts, AutoConnect, Connect, Effective, Gossip, Limits, Link, Listen,
-    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Strategy, Target, Timestamping, Tx,
-    Unicast,
+    MulticastScouting, OpenConditions, Retry, Rx, Scouting, Stats, Strategy, Target, Timestamping,
+    Tx, Unicast,
 };
 use super::error::{ConfigError, ConfigErrorKind};
 use super::schema::{self, Place};
@@ -35,6 +35,11 @@ pub(crate) const PRIORITIES: [&str; 8] = [
     "data_low",
     "background",
 ];
+
+const STATS_FILTERS: &str = "stats/filters";
+
+/// Key expressions with metrics of their own: each takes 11 KiB for every neighbour.
+const STATS_FILTERS_MAX: usize = 64;
 
 const WEIGHTS: &str = "routing/router/linkstate/transport_weights";
 const PROTOCOLS: &str = "transport/link/protocols";
@@ -97,6 +102,7 @@ pub(super) fn effective(config: &Config) -> Result<Effective, ConfigError> {
             key_expr_len_max: values.size("limits/keyexpr_len"),
             key_expr_chunks_max: values.size("limits/keyexpr_chunks"),
         },
+        stats: values.stats()?,
         adminspace: Adminspace {
             enabled: values.bool("adminspace/enabled"),
             read: values.bool("adminspace/permissions/read"),
@@ -337,6 +343,17 @@ impl Values<'_> {
             }
         }
         Ok(weights)
+    }
+
+    fn stats(&self) -> Result<Stats, ConfigError> {
+        let entries = self.list(STATS_FILTERS);
+        let key = |entry: &Value| entry.member("key")?.as_text()?.parse().ok();
+        let filters: Vec<KeyExpr> = entries.iter().filter_map(key).collect();
+        if filters.len() > STATS_FILTERS_MAX {
+            let reason = format!("{} are too many, the most is {STATS_FILTERS_MAX}", filters.len());
+            return Err(ConfigErrorKind::Conflict { path: STATS_FILTERS.into(), reason }.into());
+        }
+        Ok(Stats { enabled: self.bool("stats/enabled") || !filters.is_empty(), filters })
     }
 
     fn autoconnect(&self, branch: &str) -> AutoConnect {

@@ -67,6 +67,7 @@ fn other_value(key: &Key) -> &'static str {
             "access_control/rules" => {
                 "[{id: 'r', key_exprs: ['a'], messages: ['put'], permission: 'deny'}]"
             }
+            "stats/filters" => "[{key: 'a/**'}]",
             "access_control/subjects" => "[{id: 's', link_protocols: ['tcp']}]",
             _ => "[{rules: ['r'], subjects: ['s']}]",
         },
@@ -410,7 +411,8 @@ fn every_key_of_the_reference_is_known() {
         assert!(matches!(schema::find(path), Place::Key(..)), "{path}");
     }
     // The other keys that the reference does not have.
-    let others = ["routing/mesh", "routing/paths", "transport/link/rx/busy_poll_us"];
+    let others =
+        ["routing/mesh", "routing/paths", "stats/enabled", "transport/link/rx/busy_poll_us"];
     let ours = schema::keys_below("limits").count() + others.len();
     assert_eq!(KEYS.len(), paths.len() + ours);
     assert_eq!(Config::keys().len(), KEYS.len());

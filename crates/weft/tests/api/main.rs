@@ -29,6 +29,7 @@ mod quorum_puts;
 mod reconnecting;
 mod reentrancy;
 mod select;
+mod stats;
 mod support;
 mod timestamp_stack;
 mod timestamps;

@@ -135,7 +135,7 @@ fn secrets_are_not_displayed() {
 #[test]
 fn the_printed_configuration_is_effective_and_commented() {
     let mut config = json5(
-        "{ connect: { endpoints: { router: ['tcp/a:1'] } }, stats: { filters: [{}] }, metadata: {a: 'b'} }",
+        "{ connect: { endpoints: { router: ['tcp/a:1'] } }, stats: { filters: [{key: 'a'}] }, metadata: {a: 'b'} }",
     );
     for mode in WhatAmI::ALL {
         config.set_mode(mode);
