@@ -27,8 +27,7 @@ pub struct LinkInfo {
     pub interfaces: Vec<String>,
 }
 
-/// A connected link. Its reader writes it every turn, in cache lines of its own.
-#[repr(align(64))]
+/// A connected link.
 pub(crate) struct LinkCell {
     pub(crate) id: LinkId,
     pub(crate) link: Link,

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
     use crate::cell::LinkCell;
     use crate::listen::{self, ListenTarget};
-    use crate::sender::{CongestionWaits, SendQos, Sender, Sent};
+    use crate::sender::{SendQos, Sender, Sent};
     use crate::service::ServiceHandle;
     use crate::thread::SessionSpan;
 
@@ -321,7 +321,7 @@ mod tests {
         let half = TxHalf::new(&negotiated, &TxConfig::default());
         let cell = Arc::new(LinkCell::new(LinkId(1), link, 0));
         let service = ServiceHandle::new(SessionSpan::new(zid)).unwrap();
-        (Arc::new(Sender::new(half, cell, CongestionWaits::default(), service)), other)
+        (Arc::new(Sender::new(half, cell, Arc::default(), service)), other)
     }
 
     /// Sends a put of `len` bytes.

@@ -51,7 +51,7 @@ impl Ports for RuntimePorts<'_> {
         let settings = &self.shared.settings;
         let half = TxHalf::new(&negotiated, &settings.tx);
         let service = self.shared.service.clone();
-        let sender = Sender::new(half, Arc::clone(&cell), settings.waits, service);
+        let sender = Sender::new(half, Arc::clone(&cell), Arc::clone(&settings.waits), service);
         let meter = settings.sized_keys.as_ref().map(|keys| Arc::new(Meter::new(keys)));
         let transport = Transport::new(face, &negotiated, Arc::new(sender), *rx, meter);
         let transport = Arc::new(transport);

@@ -188,7 +188,7 @@ impl Runtime {
             session,
             settings: Settings {
                 tx: config.tx,
-                waits: config.waits,
+                waits: Arc::new(config.waits),
                 links,
                 links_max: config.links_max,
                 sized_keys,

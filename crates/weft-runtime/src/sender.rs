@@ -116,7 +116,8 @@ pub(crate) struct Sender {
     state: Mutex<State>,
     /// Woken when room appears or the transport closes.
     room: Condvar,
-    waits: CongestionWaits,
+    /// Shared by all neighbours: each has one of these.
+    waits: Arc<CongestionWaits>,
     service: ServiceHandle,
     /// Messages dropped for lack of room.
     pub(crate) dropped: AtomicU64,
@@ -176,7 +177,7 @@ impl Sender {
     pub(crate) fn new(
         half: TxHalf,
         link: Arc<LinkCell>,
-        waits: CongestionWaits,
+        waits: Arc<CongestionWaits>,
         service: ServiceHandle,
     ) -> Self {
         Self {

@@ -73,7 +73,7 @@ pub(crate) enum Closing {
 /// Limits and constants of a runtime.
 pub(crate) struct Settings {
     pub(crate) tx: TxConfig,
-    pub(crate) waits: CongestionWaits,
+    pub(crate) waits: Arc<CongestionWaits>,
     pub(crate) links: Arc<LinkSettings>,
     pub(crate) links_max: usize,
     /// Sizes of payloads count, and those on these keys beside.

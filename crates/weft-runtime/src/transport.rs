@@ -12,8 +12,7 @@ use crate::meter::{Meter, Tally};
 use crate::route::Route;
 use crate::sender::Sender;
 
-/// A connected neighbour. Its reader writes it every turn, in cache lines of its own.
-#[repr(align(64))]
+/// A connected neighbour.
 pub(crate) struct Transport {
     pub(crate) face: FaceId,
     pub(crate) zid: ZenohId,
@@ -22,7 +21,7 @@ pub(crate) struct Transport {
     /// Held by the thread that reads one of the transport's links, while it handles what it read.
     inbound: Mutex<Inbound<Arc<Route>>>,
     /// What `inbound` has counted when its reader last let go of it, for those who may not wait.
-    pub(crate) received: Arc<ReceivedCells>,
+    pub(crate) received: ReceivedCells,
     /// Sizes of payloads, if they count.
     pub(crate) meter: Option<Arc<Meter>>,
     /// The reader is to let go of routes that are out of date.
@@ -45,7 +44,7 @@ impl Transport {
             whatami: negotiated.whatami,
             sender,
             inbound: Mutex::new(Inbound::new(face, rx)),
-            received: Arc::default(),
+            received: ReceivedCells::default(),
             meter,
             purge: AtomicBool::new(false),
             dirty_mark: AtomicU64::new(0),

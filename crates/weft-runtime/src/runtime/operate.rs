@@ -22,7 +22,7 @@ use crate::clock::now_us;
 use crate::meter::{LostSizes, Meter, PayloadSizes};
 use crate::sender::Sender;
 use crate::shared::{Control, Tables};
-use crate::transport::{ReceivedCells, Transport};
+use crate::transport::Transport;
 
 /// What was sent to a neighbour and received from it, and what waits for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ pub(crate) struct Departed {
     whatami: WhatAmI,
     links: Vec<LinkTraffic>,
     sender: Arc<Sender>,
-    received: Arc<ReceivedCells>,
+    received: Received,
     meter: Option<Arc<Meter>>,
 }
 
@@ -110,7 +110,7 @@ impl Departed {
             whatami: transport.whatami,
             links: transport.sender.link_traffic(),
             sender: Arc::clone(&transport.sender),
-            received: Arc::clone(&transport.received),
+            received: transport.received.load(),
             meter: transport.meter.clone(),
         }
     }
@@ -126,7 +126,7 @@ impl Departed {
             protocol: links.first().map_or("", |link| link.protocol),
             links,
             sent: sender.stats(),
-            received: self.received.load(),
+            received: self.received,
             queues: sender.queues(),
             congested: sender.dropped.load(Ordering::Relaxed),
             linkless: sender.linkless.load(Ordering::Relaxed),
